@@ -1,0 +1,13 @@
+// Tests run as native ES modules (node --experimental-vm-modules); swc strips the types, tsc checks them apart.
+const common = {
+  testEnvironment: 'node',
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
+  transform: { '^.+\\.ts$': ['@swc/jest', { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, sourceMaps: 'inline' }] },
+};
+const project = (name) => ({ ...common, displayName: name, testMatch: [`<rootDir>/test/${name}/**/*.test.ts`] });
+
+export default {
+  projects: ['tidy', 'unit', 'golden', 'sim', 'conformance', 'integration'].map(project),
+  testTimeout: 60_000,
+};
