@@ -1,0 +1,184 @@
+#!/usr/bin/env node
+// test: every check of the project in one run; one failing step does not stop the others.
+//
+//   node scripts/test.mjs [--only lint,types,unit,…]
+//
+// Steps: lint, types, one per jest project, and the suite that Redis ships (upstream-suite.mjs) against dist/main.js.
+// Each step has a time limit, the whole run has one of 90 minutes. Closing line: `N passed, N failed` over everything
+// (lint and types count as one test each, a test file that does not load as one failed). Exit 1 when anything failed.
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const MINUTE_MS = 60_000;
+const WHOLE_LIMIT_MS = 90 * MINUTE_MS;
+const NONE = { passed: 0, failed: 0, skipped: 0 };
+const UPSTREAM_UNITS = '00,01,02,05,06,07,12';
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const scratch = mkdtempSync(join(tmpdir(), 'pointsman-test-'));
+const startedMs = performance.now();
+let running = null;
+
+const bin = (path) => join(root, 'node_modules', path);
+const quiet = process.allowedNodeEnvironmentFlags.has('--disable-warning') ? ' --disable-warning=ExperimentalWarning' : '';
+
+/** A step whose tool only says yes or no. */
+function verdict(name, limitMs, ...args) {
+  return { name, limitMs, args, count: (exitCode) => (exitCode === 0 ? { ...NONE, passed: 1 } : { ...NONE, failed: 1 }) };
+}
+
+/** A jest project. The counts come from its JSON result; a run that dies without one has failed. */
+function jest(name, limitMs, workers) {
+  const outcome = join(scratch, `${name}.json`);
+  const args = [bin('jest/bin/jest.js'), '--selectProjects', name, '--maxWorkers', String(workers), '--json', '--outputFile', outcome];
+  const count = (exitCode) => {
+    if (!existsSync(outcome)) return { ...NONE, failed: 1 };
+    const result = JSON.parse(readFileSync(outcome, 'utf8'));
+    const failed = result.numFailedTests + result.numRuntimeErrorTestSuites;
+    return { passed: result.numPassedTests, failed: failed || (exitCode === 0 ? 0 : 1), skipped: result.numPendingTests + result.numTodoTests };
+  };
+  // --json prints the whole result to stdout too: the reader's output is what goes to stderr.
+  const env = { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --experimental-vm-modules${quiet}`.trim() };
+  return { name, limitMs, args, count, mute: true, empty: !hasTests(name), env };
+}
+
+function hasTests(project) {
+  const folder = join(root, 'test', project);
+  return existsSync(folder) && readdirSync(folder, { recursive: true }).some((name) => name.endsWith('.test.ts'));
+}
+
+function upstream() {
+  const command = `'${process.execPath}' '${join(root, 'dist/main.js')}' sentinel`;
+  const count = (exitCode, lines) => {
+    const closing = lines.map((line) => /^(\d+) passed, (\d+) failed$/.exec(line)).findLast(Boolean);
+    if (!closing) return { ...NONE, failed: 1 };
+    return { passed: Number(closing[1]), failed: Number(closing[2]) || (exitCode === 0 ? 0 : 1), skipped: 0 };
+  };
+  const args = [join(root, 'scripts/upstream-suite.mjs'), '--sentinel', command, '--units', UPSTREAM_UNITS];
+  return { name: 'upstream', limitMs: 45 * MINUTE_MS, args, count };
+}
+
+// Integration and conformance tests start real processes and measure seconds: one file at a time keeps them honest.
+const STEPS = [
+  verdict('lint', 5 * MINUTE_MS, bin('eslint/bin/eslint.js'), '--max-warnings', '0', '.'),
+  verdict('types', 5 * MINUTE_MS, bin('typescript/bin/tsc'), '--noEmit', '-p', 'tsconfig.json'),
+  jest('tidy', 5 * MINUTE_MS, 2),
+  jest('unit', 15 * MINUTE_MS, 2),
+  jest('golden', 10 * MINUTE_MS, 2),
+  jest('sim', 20 * MINUTE_MS, 2),
+  jest('conformance', 20 * MINUTE_MS, 1),
+  jest('integration', 30 * MINUTE_MS, 1),
+  upstream(),
+];
+
+function signalGroup(child, signal) {
+  try {
+    process.kill(-child.pid, signal);
+  } catch (error) {
+    if (error.code !== 'ESRCH') throw error;
+  }
+}
+
+/** Runs one tool in a process group of its own, passes its lines on indented, and ends the group when its time is up. */
+function runTool(step, limitMs) {
+  return new Promise((done) => {
+    const lines = [];
+    const stdio = ['ignore', step.mute ? 'ignore' : 'pipe', 'pipe'];
+    const child = spawn(process.execPath, step.args, { cwd: root, detached: true, env: { ...process.env, ...step.env }, stdio });
+    running = child;
+    let rest = '';
+    const read = (chunk) => {
+      const parts = (rest + chunk).split('\n');
+      rest = parts.pop();
+      for (const line of parts) {
+        lines.push(line);
+        console.log(`  ${step.name} | ${line}`);
+      }
+    };
+    for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', read);
+    const limit = setTimeout(() => {
+      read(`\nout of time after ${Math.round(limitMs / 1000)} s: ended\n`);
+      signalGroup(child, 'SIGTERM');
+      setTimeout(() => signalGroup(child, 'SIGKILL'), 5_000).unref();
+    }, limitMs);
+    const end = (exitCode) => {
+      clearTimeout(limit);
+      running = null;
+      if (rest) read('\n');
+      done({ exitCode, lines });
+    };
+    child.once('error', (error) => {
+      read(`${error.message}\n`);
+      end(null);
+    });
+    child.once('exit', (exitCode) => {
+      // Whatever the step left running holds ports that the next one may want, and perhaps the pipe.
+      signalGroup(child, 'SIGKILL');
+      const latest = setTimeout(end, 500, exitCode);
+      child.once('close', () => {
+        clearTimeout(latest);
+        end(exitCode);
+      });
+    });
+  });
+}
+
+async function runStep(step) {
+  const stepStartedMs = performance.now();
+  const leftMs = WHOLE_LIMIT_MS - (stepStartedMs - startedMs);
+  if (step.empty) return report(step, NONE, 'no test file yet');
+  if (leftMs < 1_000) return report(step, { ...NONE, failed: 1 }, `not run: the ${WHOLE_LIMIT_MS / MINUTE_MS} minutes are over`);
+  console.log(`── ${step.name} …`);
+  const { exitCode, lines } = await runTool(step, Math.min(step.limitMs, leftMs));
+  return report(step, step.count(exitCode, lines), `${((performance.now() - stepStartedMs) / 1000).toFixed(1)} s`);
+}
+
+function report(step, count, note) {
+  console.log(`── ${step.name.padEnd(12)} ${count.failed === 0 ? 'ok' : 'FAILED'}: ${summary(count)} (${note})`);
+  return { name: step.name, note, ...count };
+}
+
+function summary({ passed, failed, skipped }) {
+  return `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`;
+}
+
+function stepsFrom(argv) {
+  const { values } = parseArgs({ args: argv, options: { only: { type: 'string' } } });
+  if (!values.only) return STEPS;
+  const names = values.only.split(',').filter(Boolean);
+  const unknown = names.filter((name) => !STEPS.some((step) => step.name === name));
+  if (unknown.length > 0) throw new Error(`no step ${unknown.join(', ')}; there are ${STEPS.map((step) => step.name).join(', ')}`);
+  return STEPS.filter((step) => names.includes(step.name));
+}
+
+async function main() {
+  const results = [];
+  for (const step of stepsFrom(process.argv.slice(2))) results.push(await runStep(step));
+  console.log('');
+  for (const each of results) {
+    console.log(`${each.failed === 0 ? 'ok    ' : 'FAILED'}  ${each.name.padEnd(12)} ${summary(each).padEnd(36)} ${each.note}`);
+  }
+  const add = (field) => results.reduce((sum, each) => sum + each[field], 0);
+  const sum = { passed: add('passed'), failed: add('failed'), skipped: add('skipped') };
+  console.log(`whole run: ${((performance.now() - startedMs) / 1000).toFixed(0)} s`);
+  console.log(summary(sum));
+  // A run that executed nothing has proved nothing.
+  process.exitCode = sum.failed > 0 || sum.passed === 0 ? 1 : 0;
+}
+
+process.on('exit', () => rmSync(scratch, { recursive: true, force: true }));
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, () => {
+    if (running) signalGroup(running, 'SIGKILL');
+    process.exit(1);
+  });
+}
+try {
+  await main();
+} catch (error) {
+  console.error(`test: ${error.message}`);
+  process.exitCode = 64;
+}
