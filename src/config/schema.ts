@@ -1,0 +1,242 @@
+/**
+ * The schema of pointsman.yaml: which keys exist, what kind of value each takes, and its default.
+ *
+ * Keys are kebab-case as in sentinel.conf and unknown ones are faults: a misspelled setting that is silently ignored costs
+ * somebody a night. Every leaf carries its shape (word, list, map …), so that the environment and flags can be read by the
+ * same rules (overrides.ts).
+ */
+import { z } from 'zod';
+import { show } from './fault.js';
+import * as read from './values.js';
+import type { Reader } from './values.js';
+
+/** How the text of an environment variable turns into a raw value: as it is, true/false, a number, `a,b`, `k=v,k=v`. */
+export type LeafShape = 'word' | 'flag' | 'number' | 'list' | 'map' | 'entries';
+
+/** The shape of every leaf below {@link ROOT}; a schema that is not here is a block of settings. */
+export const leafShapes = new WeakMap<z.ZodType, LeafShape>();
+
+type Complain = { addIssue(issue: { code: 'custom'; message: string; path?: PropertyKey[]; input: unknown }): void };
+
+function leaf<T>(shape: LeafShape, readRaw: (raw: unknown, context: Complain) => T) {
+  const schema = z.unknown().transform((raw, context) => readRaw(raw, context));
+  leafShapes.set(schema, shape);
+  return schema;
+}
+
+/** Reads one raw value; a misfit becomes an issue under `path` below the leaf. */
+function take<T>(reader: Reader<T>, raw: unknown, context: Complain, path: PropertyKey[] = []): T {
+  const reading = reader(raw);
+  if (reading.kind === 'value') return reading.value;
+  context.addIssue({ code: 'custom', message: reading.message, path, input: raw });
+  return z.NEVER;
+}
+
+const missing = (context: Complain, what: string): never => {
+  context.addIssue({ code: 'custom', message: `missing, expected ${what}`, input: undefined });
+  return z.NEVER;
+};
+
+/** A setting that must be there. */
+const required = <T>(shape: LeafShape, reader: Reader<T>, what: string) =>
+  leaf<T>(shape, (raw, context) => (raw === undefined ? missing(context, what) : take(reader, raw, context)));
+
+/** A setting with a default; `fallback` is the typed value. */
+const setting = <T, D>(shape: LeafShape, reader: Reader<T>, fallback: D) =>
+  leaf<T | D>(shape, (raw, context) => (raw === undefined ? fallback : take(reader, raw, context)));
+
+function takeList<T>(reader: Reader<T>, raw: unknown, context: Complain): T[] {
+  if (Array.isArray(raw)) return raw.map((item, index) => take(reader, item, context, [index]));
+  context.addIssue({ code: 'custom', message: `bad value ${show(raw)}, expected a list`, input: raw });
+  return z.NEVER;
+}
+
+const list = <T>(reader: Reader<T>, fallback: readonly T[]) =>
+  leaf<readonly T[]>('list', (raw, context) => (raw === undefined ? fallback : takeList(reader, raw, context)));
+
+const requiredList = <T>(reader: Reader<T>, what: string) =>
+  leaf<readonly T[]>('list', (raw, context) => {
+    if (raw === undefined) return missing(context, what);
+    if (Array.isArray(raw) && raw.length === 0) {
+      context.addIssue({ code: 'custom', message: `empty list, expected ${what}`, input: raw });
+      return z.NEVER;
+    }
+    return takeList(reader, raw, context);
+  });
+
+function takeEntries(raw: unknown, context: Complain): (readonly [string, unknown])[] {
+  if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) return Object.entries(raw);
+  context.addIssue({ code: 'custom', message: `bad value ${show(raw)}, expected a map of keys to values`, input: raw });
+  return z.NEVER;
+}
+
+/** A map whose keys the user chooses. */
+const map = <T>(keys: Reader<string>, values: Reader<T>) =>
+  leaf<readonly (readonly [string, T])[]>('map', (raw, context) =>
+    raw === undefined ? [] : takeEntries(raw, context).map(([key, item]) => [take(keys, key, context, [key]), take(values, item, context, [key])] as const));
+
+/** `from: to` for every master, and `master: { from: to }` for one. */
+const addressMap = leaf<readonly { master: string | null; from: string; to: string }[]>('map', (raw, context) => {
+  if (raw === undefined) return [];
+  return takeEntries(raw, context).flatMap(([key, item]) => {
+    const nested = typeof item === 'object' && item !== null && !Array.isArray(item);
+    const pairs = nested ? Object.entries(item) : [[key, item] as const];
+    return pairs.map(([from, to]) => {
+      const path = nested ? [key, from] : [key];
+      return { master: nested ? key : null, from: take(read.nodeAddressText, from, context, path), to: take(read.nodeAddressText, to, context, path) };
+    });
+  });
+});
+
+/** One address or a list of them, or nothing for a name server whose address another zone knows. */
+const nameServerAddresses: Reader<readonly string[]> = (raw) => {
+  const items: readonly unknown[] = raw === null ? [] : Array.isArray(raw) ? raw : [raw];
+  const readings = items.map((item) => read.ip(item));
+  const bad = readings.find((reading) => reading.kind === 'misfit');
+  return bad ?? { kind: 'value', value: readings.flatMap((reading) => (reading.kind === 'value' ? [reading.value] : [])) };
+};
+
+const block = <S extends z.core.$ZodShape>(shape: S) =>
+  z.strictObject(shape, {
+    error: (issue) => {
+      if (issue.code !== 'invalid_type') return undefined;
+      return issue.input === null ? 'empty, leave the key out to switch it off' : `bad value ${show(issue.input)}, expected a block of settings`;
+    },
+  });
+
+function entries<S extends z.ZodType>(item: S) {
+  const schema = z.array(item, {
+    error: (issue) => (issue.input === null ? 'empty, leave the key out to switch it off' : `bad value ${show(issue.input)}, expected a list`),
+  });
+  leafShapes.set(schema, 'entries');
+  return schema;
+}
+
+const absolutePath: Reader<string> = (raw) => {
+  const reading = read.text(raw);
+  return reading.kind === 'value' && !reading.value.startsWith('/') ? { kind: 'misfit', message: `bad path ${show(raw)}, expected an absolute one` } : reading;
+};
+
+const ROUTE = block({
+  'allow-loopback': setting('flag', read.flag, false),
+  'isolation-after': setting('word', read.positiveDuration, null),
+  'address-map': addressMap,
+});
+
+const TSIG = block({
+  name: required('word', read.domain, 'the name of the key'),
+  algorithm: setting('word', read.oneOf('hmac-sha256'), 'hmac-sha256' as const),
+  'secret-file': required('word', read.path, 'the path of a file'),
+});
+
+const TRANSFER = block({
+  allow: requiredList(read.ipPrefix, 'the addresses of the secondaries'),
+  notify: list(read.nodeAddress, []),
+  tsig: TSIG.optional(),
+});
+
+const DNS = block({
+  listen: list(read.listenAddress, [{ host: '0.0.0.0', port: 5353 }, { host: '::', port: 5353 }]),
+  zone: setting('word', read.zone, 'redis.internal.'),
+  ttl: setting('word', read.wholeSeconds, 1),
+  'negative-ttl': setting('word', read.wholeSeconds, 1),
+  ns: map(read.domain, nameServerAddresses),
+  'when-isolated': setting('word', read.oneOf('serve-last', 'servfail'), 'serve-last' as const),
+  'replica-fallback': setting('flag', read.flag, true),
+  labels: map(read.text, read.label),
+  transfer: TRANSFER.optional(),
+  workers: setting('number', read.integer(0, 64), 0),
+}).superRefine((dns, context) => {
+  if (dns.listen.length === 0) context.addIssue({ code: 'custom', message: 'empty list, expected an address to listen on', path: ['listen'], input: [] });
+  const inside = dns.ns.filter(([name, addresses]) => addresses.length === 0 && (name === dns.zone || name.endsWith(`.${dns.zone}`)));
+  for (const [name] of inside) {
+    context.addIssue({ code: 'custom', message: `name server ${show(name)} is inside the zone and needs an address`, path: ['ns', name], input: null });
+  }
+});
+
+const CONSUL = block({
+  address: setting('word', read.httpUrl, null),
+  mode: setting('word', read.oneOf('catalog', 'agent'), 'catalog' as const),
+  service: setting('word', read.text, '{master}'),
+  'kv-prefix': setting('word', read.text, 'pointsman'),
+  'token-file': setting('word', read.path, null),
+  'ca-file': setting('word', read.path, null),
+  'cert-file': setting('word', read.path, null),
+  'key-file': setting('word', read.path, null),
+  'tls-server-name': setting('word', read.text, null),
+  namespace: setting('word', read.text, null),
+  datacenter: setting('word', read.text, null),
+});
+
+const HOOK = block({
+  name: required('word', read.label, 'a name for status and journal'),
+  command: requiredList(read.text, 'a program and its arguments'),
+  on: list(read.oneOf('failover', 'prepared', 'aborted', 'steady', 'pre'), ['failover', 'prepared', 'aborted']),
+  masters: list(read.text, []),
+  timeout: setting('word', read.positiveDuration, 60_000),
+  user: setting('word', read.text, null),
+  capabilities: setting('word', read.oneOf('drop', 'keep'), 'drop' as const),
+  limits: map(read.text, read.integer(0, Number.MAX_SAFE_INTEGER)),
+}).superRefine((hook, context) => {
+  const reading = absolutePath(hook.command[0]);
+  if (reading.kind === 'misfit') context.addIssue({ code: 'custom', message: reading.message, path: ['command', 0], input: hook.command[0] });
+});
+
+const VIP = block({
+  master: required('word', read.text, "a master's name"),
+  address: required('word', read.ipPrefix, 'ip/prefix'),
+  interface: required('word', read.text, 'the name of a network interface'),
+  'when-isolated': setting('word', read.oneOf('release', 'keep'), 'release' as const),
+  label: setting('word', read.text, null),
+  dad: setting('flag', read.flag, false),
+});
+
+/** Reports the second of two entries that are the same in what must be unique. */
+function refuseTwins<T>(keyOf: (item: T) => string, key: string) {
+  return (items: readonly T[], context: Complain): void => {
+    items.forEach((item, index) => {
+      if (items.findIndex((other) => keyOf(other) === keyOf(item)) === index) return;
+      context.addIssue({ code: 'custom', message: `${show(keyOf(item))} is there twice`, path: [index, key], input: item });
+    });
+  };
+}
+
+/** The whole file. */
+export const ROOT = block({
+  sentinel: block({ config: required('word', read.path, 'the path of a sentinel.conf') }).optional(),
+  route: ROUTE.optional(),
+  dns: DNS.optional(),
+  consul: CONSUL.optional(),
+  hooks: entries(HOOK).superRefine(refuseTwins((hook) => hook.name, 'name')).optional(),
+  vip: entries(VIP).superRefine(refuseTwins((vip) => vip.address, 'address')).optional(),
+  admin: block({ listen: setting('word', read.listenAddress, { host: '127.0.0.1', port: 9126 }) }).optional(),
+  journal: block({
+    path: setting('word', read.path, '/var/lib/pointsman/journal.ndjson'),
+    'max-size': setting('word', read.size, 10 * 1024 * 1024),
+    keep: setting('number', read.integer(0, 1000), 5),
+  }).optional(),
+  log: block({
+    level: setting('word', read.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal'), 'info' as const),
+    format: setting('word', read.oneOf('json', 'text'), 'json' as const),
+  }).optional(),
+});
+
+/** The checked file, still with its own keys. */
+export type CheckedFile = z.output<typeof ROOT>;
+
+/** The keys of the block at `path`, or null when there is no block there. */
+export function keysAt(path: readonly PropertyKey[]): readonly string[] | null {
+  let schema: z.ZodType | undefined = ROOT;
+  for (const key of path) {
+    const inner: z.ZodType | undefined = schema === undefined ? undefined : bare(schema);
+    if (inner instanceof z.ZodArray) schema = inner.element as z.ZodType;
+    else schema = inner instanceof z.ZodObject ? (inner.shape as Record<string, z.ZodType>)[String(key)] : undefined;
+  }
+  const found = schema === undefined ? undefined : bare(schema);
+  return found instanceof z.ZodObject ? Object.keys(found.shape) : null;
+}
+
+/** A schema without its `.optional()`. */
+export function bare(schema: z.ZodType): z.ZodType {
+  return schema instanceof z.ZodOptional ? (schema.unwrap() as z.ZodType) : schema;
+}

@@ -1,0 +1,44 @@
+/**
+ * A Route: where clients of one master should go. The one value that every output follows.
+ *
+ * It is a pure projection of the sentinel core's state (see project.ts) and changes at promotion, when the new
+ * configuration exists, not at the failover leader's own late `+switch-master`.
+ */
+import type { Address } from '../sentinel/wire/address.js';
+import type { Millis } from '../time.js';
+
+/** What the group is doing: nothing, a prepared silent move, a failover just done, a move just given up. */
+export type RoutePhase = 'steady' | 'prepared' | 'failover' | 'aborted';
+
+/** A replica as clients may see it. */
+export interface RouteReplica {
+  readonly address: Address;
+  readonly healthy: boolean;
+}
+
+export interface Route {
+  /** The master's name in sentinel.conf. */
+  readonly master: string;
+  /** null: the master is known by name, but nobody has confirmed yet which node it is. */
+  readonly primary: Address | null;
+  readonly replicas: readonly RouteReplica[];
+  readonly configEpoch: number;
+  /** Fencing order: 2 x configEpoch, or 2 x D - 1 while prepared with done-epoch D. A lower one never overwrites a higher one. */
+  readonly order: number;
+  readonly phase: RoutePhase;
+  /** False while this sentinel hears no majority of its peers, or is in TILT. Outputs then freeze (publishing.md, rule 4). */
+  readonly trusted: boolean;
+  /** False until a quorum (or, alone, the master's own INFO) has confirmed the state file after a start. */
+  readonly confirmed: boolean;
+  /** Whether this agent led the failover that made this Route: the `leader`/`observer` of client-reconfig-script. */
+  readonly role: 'leader' | 'observer';
+  /** The primary before this one, where a change has been seen since the start; else null. */
+  readonly previous: Address | null;
+  /** Since when this primary is the primary, by this agent's clock. */
+  readonly since: Millis;
+}
+
+/** Whether two Routes tell clients the same, field by field (`since` aside). */
+export function sameRoute(a: Route, b: Route): boolean {
+  return JSON.stringify({ ...a, since: 0 }) === JSON.stringify({ ...b, since: 0 });
+}

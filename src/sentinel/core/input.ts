@@ -1,0 +1,37 @@
+/**
+ * Everything that can happen to a sentinel. One value per fact; the runtime and the simulator make them, `step` consumes them.
+ */
+import type { RespValue } from '../wire/resp-value.js';
+import type { ConnectionId, InstanceRef } from './state.js';
+
+/** Which question a reply answers; travels with the command (effect `send`) and comes back with the reply. */
+export type ReplyTag =
+  | { readonly kind: 'ignored' }
+  | { readonly kind: 'ping'; readonly instance: InstanceRef }
+  | { readonly kind: 'info'; readonly instance: InstanceRef }
+  | { readonly kind: 'publish'; readonly instance: InstanceRef }
+  | { readonly kind: 'role'; readonly instance: InstanceRef }
+  | { readonly kind: 'subscribe'; readonly instance: InstanceRef }
+  | { readonly kind: 'masterDown'; readonly instance: InstanceRef };
+
+export type Input =
+  /** Once, after the state was loaded. */
+  | { readonly kind: 'start' }
+  /** The deadline that `nextDeadline` asked for has come. */
+  | { readonly kind: 'wake' }
+  /** TCP (and TLS) is up; `localIp` is this end. */
+  | { readonly kind: 'connectionUp'; readonly connection: ConnectionId; readonly localIp: string }
+  /** Refused, reset, closed or never up. */
+  | { readonly kind: 'connectionDown'; readonly connection: ConnectionId; readonly reason: string }
+  | { readonly kind: 'reply'; readonly connection: ConnectionId; readonly tag: ReplyTag; readonly reply: RespValue }
+  /** A message on a pub/sub connection. */
+  | { readonly kind: 'message'; readonly connection: ConnectionId; readonly channel: string; readonly payload: string }
+  /** PUBLISH of a hello on our own port, by a peer or anyone. */
+  | { readonly kind: 'hello'; readonly payload: string }
+  /** `argv` is the whole command; only SENTINEL, INFO's sentinel section and ROLE are the core's (commands/index.ts). */
+  | { readonly kind: 'command'; readonly client: number; readonly argv: readonly string[] }
+  /** A look-up ended; `ip` null = the name has no address now. */
+  | { readonly kind: 'resolved'; readonly host: string; readonly ip: string | null }
+  /** A script failed for good (stock's -script-error) or ran too long (-script-timeout). */
+  | { readonly kind: 'scriptFailed'; readonly path: string; readonly signal: number; readonly exitCode: number }
+  | { readonly kind: 'scriptTimeout'; readonly path: string; readonly pid: number };

@@ -1,0 +1,44 @@
+/**
+ * Which replica is promoted, and why the others are not (4.9).
+ *
+ * Mirrors sentinelSelectSlave and compareSlavesForPromotion in sentinel.c.
+ */
+import type { Millis } from '../../time.js';
+import type { Master, Replica, SentinelState } from './state.js';
+import { isDisconnected } from './state.js';
+
+/** Why a replica is not promoted, in a few words for the log and `status`; null = it may be. */
+export function whyNotEligible(state: Readonly<SentinelState>, master: Readonly<Master>, replica: Readonly<Replica>, now: Millis): string | null {
+  const { pingPeriodMs, infoPeriodMs } = state.tunables;
+  const maxInfoAgeMs = master.sdownSinceMs === null ? 3 * infoPeriodMs : 5 * pingPeriodMs;
+  const maxLinkDownMs = (master.sdownSinceMs === null ? 0 : now - master.sdownSinceMs) + 10 * master.downAfterMs;
+
+  if (replica.sdownSinceMs !== null) return 'it is down';
+  if (isDisconnected(replica)) return 'no connection to it';
+  if (now - replica.link.lastAvailableMs > 5 * pingPeriodMs) return `no answer for ${now - replica.link.lastAvailableMs} ms`;
+  if (replica.priority === 0) return 'its priority is 0';
+  if (replica.infoRefreshMs === null) return 'its INFO was never read';
+  if (now - replica.infoRefreshMs > maxInfoAgeMs) return `its INFO is ${now - replica.infoRefreshMs} ms old`;
+  if (replica.masterLinkDownMs > maxLinkDownMs) return `its replication link is down for ${replica.masterLinkDownMs} ms`;
+  return null;
+}
+
+/** The best replica by priority, replication offset and run id; null when none may be promoted. */
+export function selectReplica(state: Readonly<SentinelState>, master: Readonly<Master>, now: Millis): Replica | null {
+  let best: Replica | null = null;
+  for (const replica of master.replicas.values()) {
+    if (whyNotEligible(state, master, replica, now) !== null) continue;
+    if (best === null || compareForPromotion(replica, best) < 0) best = replica;
+  }
+  return best;
+}
+
+/** Negative when `a` is the better choice. */
+export function compareForPromotion(a: Readonly<Replica>, b: Readonly<Replica>): number {
+  if (a.priority !== b.priority) return a.priority - b.priority;
+  if (a.replOffset !== b.replOffset) return b.replOffset - a.replOffset;
+  // A replica too old to tell its run id comes last.
+  if (a.runId === '' || b.runId === '') return a.runId === b.runId ? 0 : a.runId === '' ? 1 : -1;
+  const [left, right] = [a.runId.toLowerCase(), b.runId.toLowerCase()];
+  return left < right ? -1 : left > right ? 1 : 0;
+}

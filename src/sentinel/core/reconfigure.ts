@@ -1,0 +1,27 @@
+/**
+ * Telling a node whom to follow: always the same transaction, judged only by what the node reports later (3.7).
+ *
+ * Mirrors sentinelSendSlaveOf in sentinel.c.
+ */
+import { commandName, send } from './instance.js';
+import type { Instance, NodeAddress } from './state.js';
+import { announcedHost } from './state.js';
+import type { Turn } from './turn.js';
+
+/** REPLICAOF `target`, or NO ONE for null; false when there is no connection to send it on. */
+export function sendReplicaOf(turn: Turn, instance: Instance, target: NodeAddress | null): boolean {
+  const { state } = turn;
+  const host = target === null ? 'NO' : announcedHost(state.settings, target);
+  const port = target === null ? 'ONE' : String(target.port);
+  const name = (word: string): string => commandName(state, instance, word);
+  const transaction = [
+    [name('MULTI')],
+    [name('SLAVEOF'), host, port],
+    [name('CONFIG'), 'REWRITE'],
+    // Clients must not stay on a node whose role changes. Ours and other sentinels' links are cut too and come back.
+    [name('CLIENT'), 'KILL', 'TYPE', 'normal'],
+    [name('CLIENT'), 'KILL', 'TYPE', 'pubsub'],
+    [name('EXEC')],
+  ];
+  return transaction.every((argv) => send(turn, instance, argv));
+}
