@@ -6,6 +6,7 @@
  * same rules (overrides.ts).
  */
 import { z } from 'zod';
+import type { HookPhase } from './config.js';
 import { show } from './fault.js';
 import * as read from './values.js';
 import type { Reader } from './values.js';
@@ -19,7 +20,7 @@ export const leafShapes = new WeakMap<z.ZodType, LeafShape>();
 type Complain = { addIssue(issue: { code: 'custom'; message: string; path?: PropertyKey[]; input: unknown }): void };
 
 function leaf<T>(shape: LeafShape, readRaw: (raw: unknown, context: Complain) => T) {
-  const schema = z.unknown().transform((raw, context) => readRaw(raw, context));
+  const schema = z.unknown().optional().transform((raw, context) => readRaw(raw, context));
   leafShapes.set(schema, shape);
   return schema;
 }
@@ -45,24 +46,27 @@ const required = <T>(shape: LeafShape, reader: Reader<T>, what: string) =>
 const setting = <T, D>(shape: LeafShape, reader: Reader<T>, fallback: D) =>
   leaf<T | D>(shape, (raw, context) => (raw === undefined ? fallback : take(reader, raw, context)));
 
-function takeList<T>(reader: Reader<T>, raw: unknown, context: Complain): T[] {
-  if (Array.isArray(raw)) return raw.map((item, index) => take(reader, item, context, [index]));
+/** `first` reads the first item where it has a rule of its own. */
+function takeList<T>(reader: Reader<T>, raw: unknown, context: Complain, first = reader): T[] {
+  if (Array.isArray(raw)) return raw.map((item, index) => take(index === 0 ? first : reader, item, context, [index]));
   context.addIssue({ code: 'custom', message: `bad value ${show(raw)}, expected a list`, input: raw });
   return z.NEVER;
 }
 
-const list = <T>(reader: Reader<T>, fallback: readonly T[]) =>
+const list = <T>(reader: Reader<T>, fallback: readonly NoInfer<T>[]) =>
   leaf<readonly T[]>('list', (raw, context) => (raw === undefined ? fallback : takeList(reader, raw, context)));
 
-const requiredList = <T>(reader: Reader<T>, what: string) =>
-  leaf<readonly T[]>('list', (raw, context) => {
-    if (raw === undefined) return missing(context, what);
-    if (Array.isArray(raw) && raw.length === 0) {
-      context.addIssue({ code: 'custom', message: `empty list, expected ${what}`, input: raw });
-      return z.NEVER;
-    }
-    return takeList(reader, raw, context);
-  });
+function takeFullList<T>(reader: Reader<T>, raw: unknown, context: Complain, what: string, first?: Reader<T>): readonly T[] {
+  if (!Array.isArray(raw) || raw.length > 0) return takeList(reader, raw, context, first);
+  context.addIssue({ code: 'custom', message: `empty list, expected ${what}`, input: raw });
+  return z.NEVER;
+}
+
+const requiredList = <T>(reader: Reader<T>, what: string, first?: Reader<T>) =>
+  leaf<readonly T[]>('list', (raw, context) => (raw === undefined ? missing(context, what) : takeFullList(reader, raw, context, what, first)));
+
+const atLeastOne = <T>(reader: Reader<T>, fallback: readonly NoInfer<T>[], what: string) =>
+  leaf<readonly T[]>('list', (raw, context) => (raw === undefined ? fallback : takeFullList(reader, raw, context, what)));
 
 function takeEntries(raw: unknown, context: Complain): (readonly [string, unknown])[] {
   if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) return Object.entries(raw);
@@ -112,11 +116,6 @@ function entries<S extends z.ZodType>(item: S) {
   return schema;
 }
 
-const absolutePath: Reader<string> = (raw) => {
-  const reading = read.text(raw);
-  return reading.kind === 'value' && !reading.value.startsWith('/') ? { kind: 'misfit', message: `bad path ${show(raw)}, expected an absolute one` } : reading;
-};
-
 const ROUTE = block({
   'allow-loopback': setting('flag', read.flag, false),
   'isolation-after': setting('word', read.positiveDuration, null),
@@ -136,7 +135,7 @@ const TRANSFER = block({
 });
 
 const DNS = block({
-  listen: list(read.listenAddress, [{ host: '0.0.0.0', port: 5353 }, { host: '::', port: 5353 }]),
+  listen: atLeastOne(read.listenAddress, [{ host: '0.0.0.0', port: 5353 }, { host: '::', port: 5353 }], 'an address to listen on'),
   zone: setting('word', read.zone, 'redis.internal.'),
   ttl: setting('word', read.wholeSeconds, 1),
   'negative-ttl': setting('word', read.wholeSeconds, 1),
@@ -146,12 +145,6 @@ const DNS = block({
   labels: map(read.text, read.label),
   transfer: TRANSFER.optional(),
   workers: setting('number', read.integer(0, 64), 0),
-}).superRefine((dns, context) => {
-  if (dns.listen.length === 0) context.addIssue({ code: 'custom', message: 'empty list, expected an address to listen on', path: ['listen'], input: [] });
-  const inside = dns.ns.filter(([name, addresses]) => addresses.length === 0 && (name === dns.zone || name.endsWith(`.${dns.zone}`)));
-  for (const [name] of inside) {
-    context.addIssue({ code: 'custom', message: `name server ${show(name)} is inside the zone and needs an address`, path: ['ns', name], input: null });
-  }
 });
 
 const CONSUL = block({
@@ -170,16 +163,13 @@ const CONSUL = block({
 
 const HOOK = block({
   name: required('word', read.label, 'a name for status and journal'),
-  command: requiredList(read.text, 'a program and its arguments'),
-  on: list(read.oneOf('failover', 'prepared', 'aborted', 'steady', 'pre'), ['failover', 'prepared', 'aborted']),
+  command: requiredList(read.text, 'a program and its arguments', read.absolutePath),
+  on: list<HookPhase>(read.oneOf('failover', 'prepared', 'aborted', 'steady', 'pre'), ['failover', 'prepared', 'aborted']),
   masters: list(read.text, []),
   timeout: setting('word', read.positiveDuration, 60_000),
   user: setting('word', read.text, null),
   capabilities: setting('word', read.oneOf('drop', 'keep'), 'drop' as const),
   limits: map(read.text, read.integer(0, Number.MAX_SAFE_INTEGER)),
-}).superRefine((hook, context) => {
-  const reading = absolutePath(hook.command[0]);
-  if (reading.kind === 'misfit') context.addIssue({ code: 'custom', message: reading.message, path: ['command', 0], input: hook.command[0] });
 });
 
 const VIP = block({
@@ -191,24 +181,14 @@ const VIP = block({
   dad: setting('flag', read.flag, false),
 });
 
-/** Reports the second of two entries that are the same in what must be unique. */
-function refuseTwins<T>(keyOf: (item: T) => string, key: string) {
-  return (items: readonly T[], context: Complain): void => {
-    items.forEach((item, index) => {
-      if (items.findIndex((other) => keyOf(other) === keyOf(item)) === index) return;
-      context.addIssue({ code: 'custom', message: `${show(keyOf(item))} is there twice`, path: [index, key], input: item });
-    });
-  };
-}
-
 /** The whole file. */
 export const ROOT = block({
   sentinel: block({ config: required('word', read.path, 'the path of a sentinel.conf') }).optional(),
   route: ROUTE.optional(),
   dns: DNS.optional(),
   consul: CONSUL.optional(),
-  hooks: entries(HOOK).superRefine(refuseTwins((hook) => hook.name, 'name')).optional(),
-  vip: entries(VIP).superRefine(refuseTwins((vip) => vip.address, 'address')).optional(),
+  hooks: entries(HOOK).optional(),
+  vip: entries(VIP).optional(),
   admin: block({ listen: setting('word', read.listenAddress, { host: '127.0.0.1', port: 9126 }) }).optional(),
   journal: block({
     path: setting('word', read.path, '/var/lib/pointsman/journal.ndjson'),
@@ -239,4 +219,37 @@ export function keysAt(path: readonly PropertyKey[]): readonly string[] | null {
 /** A schema without its `.optional()`. */
 export function bare(schema: z.ZodType): z.ZodType {
   return schema instanceof z.ZodOptional ? (schema.unwrap() as z.ZodType) : schema;
+}
+
+/** What is wrong between settings that are each sound: looked at in the raw file, so that it is reported beside other faults. */
+export function crossFaults(raw: unknown): readonly { path: PropertyKey[]; message: string }[] {
+  return [...twins(raw, 'hooks', 'name'), ...twins(raw, 'vip', 'address'), ...homelessNameServers(raw)];
+}
+
+function twins(raw: unknown, section: string, key: string): { path: PropertyKey[]; message: string }[] {
+  const items = childOf(raw, section);
+  const seen = new Set<unknown>();
+  return (Array.isArray(items) ? (items as unknown[]) : []).flatMap((item, index) => {
+    const text = childOf(item, key);
+    if (typeof text !== 'string') return [];
+    if (seen.has(text.toLowerCase())) return [{ path: [section, index, key], message: `${show(text)} is there twice` }];
+    seen.add(text.toLowerCase());
+    return [];
+  });
+}
+
+function homelessNameServers(raw: unknown): { path: PropertyKey[]; message: string }[] {
+  const zone = read.zone(childOf(childOf(raw, 'dns'), 'zone') ?? 'redis.internal.');
+  const servers = childOf(childOf(raw, 'dns'), 'ns');
+  if (zone.kind === 'misfit' || typeof servers !== 'object' || servers === null) return [];
+  return Object.entries(servers).flatMap(([name, addresses]) => {
+    const owner = read.domain(name);
+    const inside = owner.kind === 'value' && (owner.value === zone.value || owner.value.endsWith(`.${zone.value}`));
+    const homeless = addresses === null || (Array.isArray(addresses) && addresses.length === 0);
+    return inside && homeless ? [{ path: ['dns', 'ns', name], message: `name server ${show(name)} is inside the zone and needs an address` }] : [];
+  });
+}
+
+function childOf(raw: unknown, key: string): unknown {
+  return typeof raw === 'object' && raw !== null && Object.hasOwn(raw, key) ? (raw as Record<string, unknown>)[key] : undefined;
 }

@@ -56,6 +56,12 @@ export const text: Reader<string> = (raw) =>
 export const path: Reader<string> = (raw) =>
   typeof raw === 'string' && raw !== '' && !/[\0\r\n]/.test(raw) ? value(raw) : misfit(`bad path ${show(raw)}, expected the path of a file`);
 
+/** Text that begins with a slash: programs are never looked for in PATH. */
+export const absolutePath: Reader<string> = (raw) => {
+  const read = text(raw);
+  return read.kind === 'value' && !read.value.startsWith('/') ? misfit(`bad path ${show(raw)}, expected an absolute one`) : read;
+};
+
 export const flag: Reader<boolean> = (raw) => (typeof raw === 'boolean' ? value(raw) : misfit(`bad value ${show(raw)}, expected true or false`));
 
 /** A whole number within bounds. */
