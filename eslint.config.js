@@ -5,7 +5,7 @@ import tseslint from 'typescript-eslint';
 
 const layers = JSON.parse(readFileSync(new URL('test/tidy/layers.json', import.meta.url), 'utf8'));
 const pure = layers.pure.map((glob) => `src/${glob}`);
-const impureDns = layers.impureDns.map((glob) => `src/${glob}`);
+const impureDns = layers.layers.find((layer) => layer.name === 'dns-transport').files.map((glob) => `src/${glob}`);
 const tests = ['test/**/*.ts', 'bench/**/*.ts'];
 
 const sizes = {

@@ -10,6 +10,7 @@ import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
@@ -38,7 +39,8 @@ function jest(name, limitMs, workers) {
     if (!existsSync(outcome)) return { ...NONE, failed: 1 };
     const result = JSON.parse(readFileSync(outcome, 'utf8'));
     const failed = result.numFailedTests + result.numRuntimeErrorTestSuites;
-    return { passed: result.numPassedTests, failed: failed || (exitCode === 0 ? 0 : 1), skipped: result.numPendingTests + result.numTodoTests };
+    const skipped = result.numPendingTests + result.numTodoTests;
+    return { passed: result.numPassedTests, failed: failed || (exitCode === 0 ? 0 : 1), skipped };
   };
   // --json prints the whole result to stdout too: the reader's output is what goes to stderr.
   const env = { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --experimental-vm-modules${quiet}`.trim() };
@@ -89,29 +91,23 @@ function runTool(step, limitMs) {
     const stdio = ['ignore', step.mute ? 'ignore' : 'pipe', 'pipe'];
     const child = spawn(process.execPath, step.args, { cwd: root, detached: true, env: { ...process.env, ...step.env }, stdio });
     running = child;
-    let rest = '';
-    const read = (chunk) => {
-      const parts = (rest + chunk).split('\n');
-      rest = parts.pop();
-      for (const line of parts) {
-        lines.push(line);
-        console.log(`  ${step.name} | ${line}`);
-      }
+    const read = (line) => {
+      lines.push(line);
+      console.log(`  ${step.name} | ${line}`);
     };
-    for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', read);
+    for (const stream of [child.stdout, child.stderr]) if (stream) createInterface({ input: stream }).on('line', read);
     const limit = setTimeout(() => {
-      read(`\nout of time after ${Math.round(limitMs / 1000)} s: ended\n`);
+      read(`out of time after ${Math.round(limitMs / 1000)} s: ended`);
       signalGroup(child, 'SIGTERM');
       setTimeout(() => signalGroup(child, 'SIGKILL'), 5_000).unref();
     }, limitMs);
     const end = (exitCode) => {
       clearTimeout(limit);
       running = null;
-      if (rest) read('\n');
       done({ exitCode, lines });
     };
     child.once('error', (error) => {
-      read(`${error.message}\n`);
+      read(error.message);
       end(null);
     });
     child.once('exit', (exitCode) => {

@@ -9,12 +9,13 @@
 // own, which is ended whole after it. Closing line: `N passed, N failed`; exit 1 when anything failed.
 import { spawn, spawnSync } from 'node:child_process';
 import {
-  accessSync, chmodSync, constants, cpSync, createWriteStream, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync,
-  statSync, symlinkSync, writeFileSync,
+  accessSync, chmodSync, constants, cpSync, createWriteStream, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync,
+  rmSync, statSync, symlinkSync, writeFileSync,
 } from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const USAGE = 'usage: upstream-suite.mjs --sentinel "CMD" [--units 00,01] [--src DIR|x.tar.gz|x.git] [--server PATH] [--keep]';
@@ -64,7 +65,7 @@ function stanzasOf(text) {
 }
 
 /** One apt source that carries this release's packages, turned into a source of source packages. */
-function sourceStanza(release, aptFolder = '/etc/apt') {
+export function sourceStanza(release, aptFolder = '/etc/apt') {
   const parts = join(aptFolder, 'sources.list.d');
   const inParts = existsSync(parts) ? readdirSync(parts).sort().map((name) => join(parts, name)) : [];
   const files = [join(aptFolder, 'sources.list'), ...inParts];
@@ -76,7 +77,8 @@ function sourceStanza(release, aptFolder = '/etc/apt') {
       const found = stanzasOf(text).find(fits);
       if (!found) continue;
       const signed = found['signed-by'] ? `Signed-By: ${found['signed-by']}\n` : '';
-      return { name: 'source.sources', text: `Types: deb-src\nURIs: ${found.uris}\nSuites: ${release}\nComponents: ${found.components}\n${signed}` };
+      const fields = `URIs: ${found.uris}\nSuites: ${release}\nComponents: ${found.components}\n`;
+      return { name: 'source.sources', text: `Types: deb-src\n${fields}${signed}` };
     }
     if (!path.endsWith('.list')) continue;
     for (const line of text.split('\n')) {
@@ -165,7 +167,8 @@ function equip(tree, command, server) {
 }
 
 function unitsIn(tree, wanted) {
-  const all = readdirSync(join(tree, 'tests/sentinel/tests')).filter((name) => name.endsWith('.tcl')).map((name) => name.slice(0, -4)).sort();
+  const files = readdirSync(join(tree, 'tests/sentinel/tests')).filter((name) => name.endsWith('.tcl'));
+  const all = files.map((name) => name.slice(0, -'.tcl'.length)).sort();
   if (wanted.length === 0) return all;
   return wanted.flatMap((part) => {
     const found = all.filter((name) => name.startsWith(part));
@@ -259,10 +262,13 @@ async function main() {
   process.exitCode = sum.failed > 0 ? 1 : 0;
 }
 
-try {
-  await main();
-} catch (error) {
+function giveUp(error) {
   const usage = typeof error.code === 'string' && error.code.startsWith('ERR_PARSE_ARGS');
-  console.error(`upstream-suite: ${usage ? `${error.message}\n${USAGE}` : error instanceof SuiteError ? error.message : error.stack}`);
+  const known = error instanceof SuiteError ? error.message : error.stack;
+  console.error(`upstream-suite: ${usage ? `${error.message}\n${USAGE}` : known}`);
   process.exitCode = usage ? 64 : error.exitCode ?? 1;
 }
+
+// The tests import this file for its parts.
+const isProgram = process.argv[1] !== undefined && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url);
+if (isProgram) await main().catch(giveUp);
