@@ -26,28 +26,3 @@ export function parseAddress(text: string): Address | null {
 export function sameAddress(a: Address, b: Address): boolean {
   return a.port === b.port && a.host.toLowerCase() === b.host.toLowerCase();
 }
-
-const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}$/;
-
-/** Whether `text` is a dotted quad, `0.0.0.0` to `255.255.255.255`. */
-export function isIpv4(text: string): boolean {
-  return IPV4.test(text);
-}
-
-/** Whether `text` is an IPv6 address in any of its text forms, with or without a `%zone`, without brackets. */
-export function isIpv6(text: string): boolean {
-  const match = /^([0-9a-fA-F:]*:)((?:\d+\.){3}\d+|[0-9a-fA-F]{0,4})(?:%[\w.-]+)?$/.exec(text);
-  if (match === null) return false;
-  const [, head = '', tail = ''] = match;
-  if (tail.includes('.') && !isIpv4(tail)) return false;
-  // A dotted tail stands for two groups.
-  const halves = (head + (tail.includes('.') ? '0:0' : tail)).split('::');
-  const groups = halves.flatMap((half) => (half === '' ? [] : half.split(':')));
-  if (halves.length > 2 || groups.some((group) => !/^[0-9a-fA-F]{1,4}$/.test(group))) return false;
-  return halves.length === 2 ? groups.length <= 7 : groups.length === 8;
-}
-
-/** Whether `text` is an IP address and not a host name. */
-export function isIp(text: string): boolean {
-  return isIpv4(text) || isIpv6(text);
-}

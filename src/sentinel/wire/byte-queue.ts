@@ -34,9 +34,9 @@ export class ByteQueue {
     return found < 0 ? -1 : this.#searched + found;
   }
 
-  /** The byte at `offset`, or -1 past the end. */
+  /** The byte at `offset`, or -1 outside. */
   at(offset: number): number {
-    return offset < this.length ? this.#buffer[this.#start + offset] ?? -1 : -1;
+    return offset >= 0 && offset < this.length ? this.#buffer[this.#start + offset] ?? -1 : -1;
   }
 
   /** The bytes in `[from, to)` as UTF-8 text. */
