@@ -73,7 +73,7 @@ export function infoPeriodMs(state: SentinelState, instance: Master | Replica): 
   return urgent ? LIMITS.fastInfoPeriodMs : state.tunables.infoPeriodMs;
 }
 
-/** Divergence D3: an unanswered INFO or PUBLISH is sent again after a ping period, not on every tick. */
+/** Divergence D40: an unanswered INFO or PUBLISH is sent again after a ping period, not on every tick. */
 function retryMs(state: SentinelState, periodMs: number): number {
   return Math.min(periodMs, state.tunables.pingPeriodMs);
 }

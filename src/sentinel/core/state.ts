@@ -169,6 +169,8 @@ export interface Master extends DataNode {
   failoverDelayLoggedMs: Millis;
   /** Earliest next candidacy: the random desync after ODOWN or a split vote; null = not drawn. */
   candidacyAtMs: Millis | null;
+  /** When the next pass over this master is due; derived from the rest (pass.ts). */
+  nextPassMs: Millis;
   /** Facts behind the Route (route/project.ts). */
   readonly published: PublishedView;
   /** Settings of ours in the state file that this version keeps without using: key → rest of the line. */

@@ -4,7 +4,8 @@
  * The small verbs here are the only way in which the rest of the core speaks to the outside.
  */
 import type { Millis } from '../../time.js';
-import { instancePrefix } from '../wire/event-text.js';
+import type { NamedInstance } from '../wire/event-text.js';
+import { eventPayload } from '../wire/event-text.js';
 import type { Effect, EventLevel } from './effect.js';
 import type { Instance, LogLevelName, Master, SentinelState } from './state.js';
 import { announcedHost } from './state.js';
@@ -32,21 +33,20 @@ export function nameOf(instance: Readonly<Instance>): string {
   }
 }
 
-/** `master mymaster 127.0.0.1 6379` or `slave … @ mymaster 127.0.0.1 6379` (sentinelEvent's `%@`). */
-export function describeInstance(state: Readonly<SentinelState>, instance: Readonly<Instance>): string {
+/** `master mymaster 127.0.0.1 6379` or `slave … @ mymaster 127.0.0.1 6379`, and a suffix (sentinelEvent's `%@`). */
+export function describeInstance(state: Readonly<SentinelState>, instance: Readonly<Instance>, suffix = ''): string {
   const master = masterOf(state, instance);
-  const at = (node: Readonly<Instance>): { name: string; ip: string; port: number } => ({
+  const shown = (node: Readonly<Instance>): NamedInstance => ({
     name: nameOf(node),
-    ip: announcedHost(state.settings, node.address),
-    port: node.address.port,
+    address: { host: announcedHost(state.settings, node.address), port: node.address.port },
   });
-  return instancePrefix(instance.kind, at(instance), instance.kind === 'master' || master === undefined ? null : at(master));
+  if (instance.kind === 'master' || master === undefined) return eventPayload({ kind: 'master', ...shown(instance) }, suffix);
+  return eventPayload({ kind: instance.kind, ...shown(instance), master: shown(master) }, suffix);
 }
 
 /** Publishes and logs an event about an instance; a `warning` also runs the master's notification-script. */
 export function announce(turn: Turn, level: EventLevel, name: string, instance: Readonly<Instance>, suffix = ''): void {
-  const text = describeInstance(turn.state, instance);
-  announceText(turn, level, name, suffix === '' ? text : `${text} ${suffix}`, instance);
+  announceText(turn, level, name, describeInstance(turn.state, instance, suffix), instance);
 }
 
 /** The same for a payload that doesn't begin with an instance; `about` says whose notification-script runs, if any. */

@@ -1,0 +1,47 @@
+/**
+ * From the sentinel's state to the Route of one master. Pure; the only place where a Route is made.
+ *
+ * The primary is the elected one and no other, even when some node says `role:master` (publishing.md, rule 5).
+ */
+import { formatAddress } from '../sentinel/wire/address.js';
+import type { Address } from '../sentinel/wire/address.js';
+import type { Master, NodeAddress, Replica, SentinelState } from '../sentinel/core/state.js';
+import { announcedHost, currentMasterAddress, isDisconnected, promotedReplica } from '../sentinel/core/state.js';
+import type { Route, RouteReplica } from './route.js';
+
+/** The Route of a monitored master; null when no such master is known. */
+export function projectRoute(state: Readonly<SentinelState>, masterName: string): Route | null {
+  const master = state.masters.get(masterName);
+  if (master === undefined) return null;
+  const { published } = master;
+  const primary = shown(state, currentMasterAddress(master));
+  return {
+    master: master.name,
+    primary: primary.host === '' ? null : primary,
+    replicas: replicasOf(state, master),
+    configEpoch: master.configEpoch,
+    order: 2 * master.configEpoch,
+    phase: published.phase,
+    trusted: published.trusted,
+    confirmed: published.confirmed,
+    role: published.role,
+    previous: published.previous === null ? null : shown(state, published.previous),
+    since: published.sinceMs,
+  };
+}
+
+function shown(state: Readonly<SentinelState>, address: NodeAddress): Address {
+  return { host: announcedHost(state.settings, address), port: address.port };
+}
+
+function replicasOf(state: Readonly<SentinelState>, master: Master): RouteReplica[] {
+  const promoted = currentMasterAddress(master) === master.address ? undefined : promotedReplica(master);
+  return [...master.replicas.values()]
+    .filter((replica) => replica !== promoted && replica.announced)
+    .map((replica) => ({ address: shown(state, replica.address), healthy: isHealthy(replica) }))
+    .sort((a, b) => (formatAddress(a.address) < formatAddress(b.address) ? -1 : 1));
+}
+
+function isHealthy(replica: Replica): boolean {
+  return replica.sdownSinceMs === null && !isDisconnected(replica) && replica.roleReported === 'replica' && replica.masterLinkUp;
+}

@@ -1,0 +1,61 @@
+/**
+ * The table of SENTINEL's subcommands: what COMMAND DOCS, LIST and INFO show, what HELP prints, what the arity check reads.
+ *
+ * Mirrors Redis 7.2 (CONFIG wants four words there, three in 7.0) plus the PRIMARY spellings of Valkey 8.
+ */
+
+export interface SubcommandSpec {
+  /** Lower case, as in arity errors: `sentinel|<name>`. */
+  readonly name: string;
+  /** Number of words including `SENTINEL`; negative = at least that many. */
+  readonly arity: number;
+  /** Arguments as HELP shows them. */
+  readonly args: string;
+  readonly summary: string;
+  /** Version of the server that introduced it. */
+  readonly since: string;
+  /** Redis has it, or only Valkey does; a COMMAND LIST that must look like Redis leaves the latter out. */
+  readonly origin: 'redis' | 'valkey';
+  readonly deprecated?: { readonly since: string; readonly replacedBy: string };
+}
+
+const redis = <const N extends string>(name: N, arity: number, since: string, args: string, summary: string) =>
+  ({ name, arity, since, args, summary, origin: 'redis' }) as const;
+const valkey = <const N extends string>(name: N, arity: number, args: string, summary: string) =>
+  ({ name, arity, since: '8.0.0', args, summary, origin: 'valkey' }) as const;
+
+const ROWS = [
+  redis('ckquorum', 3, '2.8.4', '<master-name>', 'Tell whether enough Sentinels are up for the quorum and for the majority that authorizes a failover.'),
+  redis('config', -4, '6.2.0', 'GET <param> [<param> ...] | SET <param> <value> [<param> <value> ...]', 'Show or change settings of this Sentinel.'),
+  redis('debug', -2, '7.0.0', '[<param> <value> ...]', 'Show or change the periods and timeouts of this Sentinel, in milliseconds.'),
+  redis('failover', 3, '2.8.4', '<master-name>', 'Start a failover without asking the other Sentinels for their agreement.'),
+  redis('flushconfig', 2, '2.8.4', '', 'Write the configuration and the current state to disk.'),
+  redis('get-master-addr-by-name', 3, '2.8.4', '<master-name>', 'Show the address where clients find the master.'),
+  redis('help', 2, '6.2.0', '', 'Print this help.'),
+  redis('info-cache', -3, '3.2.0', '<master-name> [<master-name> ...]', 'Show the last INFO of the master and of each replica, with its age.'),
+  redis('is-master-down-by-addr', 6, '2.8.4', '<ip> <port> <current-epoch> <runid>', 'Tell whether the master at this address is down, and vote if a run id is given.'),
+  redis('master', 3, '2.8.4', '<master-name>', 'Show the state of one master.'),
+  redis('masters', 2, '2.8.4', '', 'Show the state of every monitored master.'),
+  redis('monitor', 6, '2.8.4', '<master-name> <ip> <port> <quorum>', 'Start to monitor a master under this name.'),
+  redis('myid', 2, '6.2.0', '', 'Show the run id of this Sentinel.'),
+  redis('pending-scripts', 2, '2.8.4', '', 'Show the scripts that run or wait.'),
+  redis('remove', 3, '2.8.4', '<master-name>', 'Stop monitoring a master.'),
+  redis('replicas', 3, '5.0.0', '<master-name>', 'Show the state of the replicas of a master.'),
+  redis('reset', 3, '2.8.4', '<pattern>', 'Forget replicas, Sentinels and failover of the masters whose name matches.'),
+  redis('sentinels', 3, '2.8.4', '<master-name>', 'Show the state of the other Sentinels of a master.'),
+  redis('set', -5, '2.8.4', '<master-name> <option> <value> [<option> <value> ...]', 'Change settings of a monitored master.'),
+  redis('simulate-failure', -3, '3.2.0', '[CRASH-AFTER-ELECTION] [CRASH-AFTER-PROMOTION] [HELP]', 'Stop this Sentinel at a chosen point of its next failover.'),
+  {
+    ...redis('slaves', 3, '2.8.0', '<master-name>', 'Show the state of the replicas of a master.'),
+    deprecated: { since: '5.0.0', replacedBy: '`SENTINEL REPLICAS`' },
+  },
+  valkey('get-primary-addr-by-name', 3, '<primary-name>', 'Show the address where clients find the primary.'),
+  valkey('is-primary-down-by-addr', 6, '<ip> <port> <current-epoch> <runid>', 'Tell whether the primary at this address is down, and vote if a run id is given.'),
+  valkey('primaries', 2, '', 'Show the state of every monitored primary.'),
+  valkey('primary', 3, '<primary-name>', 'Show the state of one primary.'),
+] as const;
+
+export type SubcommandName = (typeof ROWS)[number]['name'];
+
+/** One row per subcommand, stock's ones first, each group by name. */
+export const SENTINEL_SUBCOMMANDS: readonly (SubcommandSpec & { readonly name: SubcommandName })[] = ROWS;

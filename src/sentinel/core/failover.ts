@@ -1,0 +1,271 @@
+/**
+ * The failover of one master, a function per state (4.5 to 4.8).
+ *
+ * wait_start → select_slave → send_slaveof_noone → wait_promotion → reconf_slaves → update_config. Up to wait_promotion it may
+ * be aborted; afterwards it can only end. Mirrors sentinelStartFailoverIfNeeded and sentinelFailoverStateMachine.
+ */
+import { assert, assertNever, must } from '../../assert.js';
+import type { Millis } from '../../time.js';
+import { addMs } from '../../time.js';
+import { nextBelow } from '../../prng.js';
+import { castVote, countVotes } from './election.js';
+import { commandName, send } from './instance.js';
+import { LIMITS } from './limits.js';
+import { forceHello, NEVER, requestInfo } from './monitor.js';
+import { selectReplica, whyNotEligible } from './promotion.js';
+import { sendReplicaOf } from './reconfigure.js';
+import type { Failover, FailoverStateName, Master, Replica, SentinelState } from './state.js';
+import { isDisconnected, promotedReplica, refOf } from './state.js';
+import { switchToPromoted } from './switch-master.js';
+import type { Turn } from './turn.js';
+import { announce, announceText, log, persist } from './turn.js';
+
+/** The earliest automatic start: 2 x failover-timeout after the last one, own or voted for. */
+function automaticStartMs(master: Master): Millis {
+  return master.failoverStartMs === 0 ? (0 as Millis) : addMs(master.failoverStartMs, 2 * master.failoverTimeoutMs);
+}
+
+export function failoverDueMs(state: SentinelState, master: Master): Millis {
+  const { failover } = master;
+  if (failover === null) {
+    if (master.odownSinceMs === null) return NEVER;
+    return Math.max(automaticStartMs(master), master.candidacyAtMs ?? 0) as Millis;
+  }
+  switch (failover.state) {
+    case 'wait_start':
+      return addMs(master.failoverStartMs, Math.min(state.tunables.electionTimeoutMs, master.failoverTimeoutMs) + 1);
+    case 'send_slaveof_noone':
+      return addMs(failover.stateSinceMs, master.failoverTimeoutMs + 1);
+    case 'wait_promotion':
+      return Math.min(failover.lastPollMs + LIMITS.promotionPollMs, failover.stateSinceMs + master.failoverTimeoutMs + 1) as Millis;
+    case 'reconf_slaves':
+      return reconfigurationDueMs(state, master, failover);
+    case 'select_slave':
+    case 'update_config':
+      return 0 as Millis;
+    default:
+      return assertNever(failover.state);
+  }
+}
+
+/** Starts an automatic failover when ODOWN stands and nothing holds it back. True when it started (the ask is then forced). */
+export function startFailoverIfNeeded(turn: Turn, master: Master): boolean {
+  const { state, now } = turn;
+  if (master.odownSinceMs === null || master.failover !== null) return false;
+  const startMs = automaticStartMs(master);
+  if (now < startMs) {
+    if (master.failoverDelayLoggedMs !== master.failoverStartMs) {
+      master.failoverDelayLoggedMs = master.failoverStartMs;
+      log(turn, 'notice', `Next failover delay: I will not start a failover before ${startMs - now} ms have passed (master ${master.name})`);
+    }
+    return false;
+  }
+  // Divergence D42: agents wake at their deadlines, not on desynchronised ticks, so the candidacy itself is desynchronised.
+  if (master.candidacyAtMs === null) {
+    const spreadMs = master.peers.size === 0 ? 1 : LIMITS.candidacyDesyncMs;
+    master.candidacyAtMs = addMs(now, nextBelow(state.prng, spreadMs));
+  }
+  if (now < master.candidacyAtMs) return false;
+  startFailover(turn, master, false);
+  return true;
+}
+
+/** Opens a failover under a new epoch. `forced`: SENTINEL FAILOVER, which needs no election. */
+export function startFailover(turn: Turn, master: Master, forced: boolean): void {
+  const { state, now } = turn;
+  state.currentEpoch++;
+  master.candidacyAtMs = null;
+  master.failover = { state: 'wait_start', stateSinceMs: now, epoch: state.currentEpoch, forced, promoted: null, lastPollMs: 0 as Millis };
+  announceText(turn, 'warning', '+new-epoch', String(state.currentEpoch), master);
+  announce(turn, 'warning', '+try-failover', master);
+  master.failoverStartMs = addMs(now, nextBelow(state.prng, LIMITS.startDesyncMs));
+  // Our own vote goes to disk before anybody is asked for theirs (stock asks first).
+  castVote(turn, master, state.currentEpoch, state.myId);
+}
+
+/** Advances the failover as far as this turn allows. */
+export function advanceFailover(turn: Turn, master: Master): void {
+  for (;;) {
+    const { failover } = master;
+    if (failover === null) return;
+    const before = failover.state;
+    advanceOnce(turn, master, failover);
+    if (master.failover === null || master.failover.state === before) return;
+  }
+}
+
+function advanceOnce(turn: Turn, master: Master, failover: Failover): void {
+  switch (failover.state) {
+    case 'wait_start':
+      return waitForElection(turn, master, failover);
+    case 'select_slave':
+      return choosePromoted(turn, master, failover);
+    case 'send_slaveof_noone':
+      return promote(turn, master, failover);
+    case 'wait_promotion':
+      return awaitPromotion(turn, master, failover);
+    case 'reconf_slaves':
+      return reconfigureReplicas(turn, master, failover);
+    case 'update_config':
+      return switchToPromoted(turn, master);
+    default:
+      return assertNever(failover.state);
+  }
+}
+
+function enter(turn: Turn, failover: Failover, state: FailoverStateName): void {
+  failover.state = state;
+  failover.stateSinceMs = turn.now;
+}
+
+function abort(turn: Turn, master: Master, event: string): void {
+  announce(turn, 'warning', event, master);
+  master.failover = null;
+}
+
+function waitForElection(turn: Turn, master: Master, failover: Failover): void {
+  const { state, now } = turn;
+  const tally = failover.forced ? null : countVotes(turn, master, failover.epoch);
+  const won = tally === null || (tally.kind === 'won' && tally.leader === state.myId && state.currentEpoch === failover.epoch);
+  if (won) {
+    announce(turn, 'warning', '+elected-leader', master);
+    if (state.simulate.crashAfterElection) return crash(turn, 'after election');
+    enter(turn, failover, 'select_slave');
+    announce(turn, 'warning', '+failover-state-select-slave', master);
+    return;
+  }
+  if (tally.kind === 'split') return retryAfterSplit(turn, master);
+  if (now > master.failoverStartMs + Math.min(state.tunables.electionTimeoutMs, master.failoverTimeoutMs)) {
+    abort(turn, master, '-failover-abort-not-elected');
+  }
+}
+
+/**
+ * Divergence D43: a vote that nobody can win any more is given up at once, and repeated after a short random wait.
+ * Stock waits for the election timeout and then for 2 x failover-timeout.
+ */
+function retryAfterSplit(turn: Turn, master: Master): void {
+  abort(turn, master, '-failover-abort-not-elected');
+  master.failoverStartMs = 0 as Millis;
+  master.candidacyAtMs = addMs(turn.now, LIMITS.splitVoteRetryMs + nextBelow(turn.state.prng, LIMITS.splitVoteRetryMs * (master.peers.size + 1)));
+}
+
+function choosePromoted(turn: Turn, master: Master, failover: Failover): void {
+  const chosen = selectReplica(turn.state, master, turn.now);
+  if (chosen === null) {
+    for (const replica of master.replicas.values()) {
+      const reason = whyNotEligible(turn.state, master, replica, turn.now) ?? 'unknown';
+      log(turn, 'warning', `Replica ${replica.key} of ${master.name} is not promoted: ${reason}`);
+    }
+    return abort(turn, master, '-failover-abort-no-good-slave');
+  }
+  announce(turn, 'warning', '+selected-slave', chosen);
+  failover.promoted = chosen.key;
+  enter(turn, failover, 'send_slaveof_noone');
+  announce(turn, 'notice', '+failover-state-send-slaveof-noone', chosen);
+}
+
+function promote(turn: Turn, master: Master, failover: Failover): void {
+  const promoted = must(promotedReplica(master), 'a failover in send_slaveof_noone has no promoted replica');
+  const expired = turn.now > failover.stateSinceMs + master.failoverTimeoutMs;
+  if (isDisconnected(promoted) || !sendReplicaOf(turn, promoted, null)) {
+    if (expired) abort(turn, master, '-failover-abort-slave-timeout');
+    return;
+  }
+  announce(turn, 'notice', '+failover-state-wait-promotion', promoted);
+  enter(turn, failover, 'wait_promotion');
+}
+
+/** Divergence D44: promotion is proved by asking ROLE at once and every 50 ms; stock waits for the next INFO. */
+function awaitPromotion(turn: Turn, master: Master, failover: Failover): void {
+  if (turn.now > failover.stateSinceMs + master.failoverTimeoutMs) return abort(turn, master, '-failover-abort-slave-timeout');
+  const promoted = promotedReplica(master);
+  if (promoted === undefined || turn.now < failover.lastPollMs + LIMITS.promotionPollMs) return;
+  failover.lastPollMs = turn.now;
+  send(turn, promoted, [commandName(turn.state, promoted, 'ROLE')], { kind: 'role', instance: refOf(promoted) });
+}
+
+/** ROLE is refused (an ACL of stock's documentation doesn't list it): INFO tells the same, a little later. */
+export function applyRoleRefusal(turn: Turn, replica: Replica): void {
+  requestInfo(turn, replica);
+}
+
+/** Whether this report is the proof that the failover of `master` waits for. */
+export function isAwaitedPromotion(master: Master, replica: Replica): boolean {
+  return master.failover?.state === 'wait_promotion' && master.failover.promoted === replica.key;
+}
+
+/** The promoted replica says it is a master: from here on there is a new configuration (3.6, promotion observed). */
+export function observePromotion(turn: Turn, master: Master, promoted: Replica): void {
+  const failover = must(master.failover, 'a promotion was observed without a failover');
+  assert(failover.epoch > master.configEpoch, 'a failover ended under an epoch that its master had passed');
+  master.configEpoch = failover.epoch;
+  enter(turn, failover, 'reconf_slaves');
+  master.published.role = 'leader';
+  master.published.previous = master.address;
+  master.published.sinceMs = turn.now;
+  master.published.phase = 'failover';
+  master.published.confirmed = true;
+  persist(turn);
+  announce(turn, 'warning', '+promoted-slave', promoted);
+  if (turn.state.simulate.crashAfterPromotion) return crash(turn, 'after promotion');
+  announce(turn, 'warning', '+failover-state-reconf-slaves', master);
+  forceHello(turn, master);
+}
+
+function crash(turn: Turn, when: string): void {
+  log(turn, 'warning', `Simulated crash ${when} as asked for by SENTINEL SIMULATE-FAILURE`);
+  turn.effects.push({ kind: 'exit', code: 99 });
+}
+
+function reconfigurationDueMs(state: SentinelState, master: Master, failover: Failover): Millis {
+  let due = failover.stateSinceMs + master.failoverTimeoutMs + 1;
+  for (const replica of master.replicas.values()) {
+    if (replica.reconf === 'sent') due = Math.min(due, replica.reconfSentMs + state.tunables.replicaReconfTimeoutMs + 1);
+  }
+  return due as Millis;
+}
+
+function reconfigureReplicas(turn: Turn, master: Master, failover: Failover): void {
+  const promoted = promotedReplica(master);
+  if (promoted === undefined) return;
+  const others = [...master.replicas.values()].filter((replica) => replica !== promoted);
+
+  for (const replica of others) {
+    if (replica.reconf !== 'sent' || turn.now <= replica.reconfSentMs + turn.state.tunables.replicaReconfTimeoutMs) continue;
+    announce(turn, 'notice', '-slave-reconf-sent-timeout', replica);
+    replica.reconf = 'done';
+  }
+  let inProgress = others.filter((replica) => replica.reconf === 'sent' || replica.reconf === 'inprog').length;
+  for (const replica of others) {
+    if (inProgress >= master.parallelSyncs) break;
+    if (replica.reconf !== 'none' || isDisconnected(replica) || !sendReplicaOf(turn, replica, promoted.address)) continue;
+    replica.reconf = 'sent';
+    replica.reconfSentMs = turn.now;
+    announce(turn, 'notice', '+slave-reconf-sent', replica);
+    inProgress++;
+  }
+  detectEnd(turn, master, failover, promoted, others);
+}
+
+/**
+ * All reachable replicas follow, or the time is up.
+ *
+ * Divergence D45: a promoted replica that goes down here ends the failover, so that the next one can begin; stock hangs in it for ever.
+ */
+function detectEnd(turn: Turn, master: Master, failover: Failover, promoted: Replica, others: readonly Replica[]): void {
+  const pending = others.some((replica) => replica.reconf !== 'done' && replica.sdownSinceMs === null);
+  const expired = turn.now > failover.stateSinceMs + master.failoverTimeoutMs;
+  if (pending && !expired && promoted.sdownSinceMs === null) return;
+
+  if (expired && pending) announce(turn, 'warning', '+failover-end-for-timeout', master);
+  announce(turn, 'warning', '+failover-end', master);
+  enter(turn, failover, 'update_config');
+  if (!expired) return;
+  for (const replica of others) {
+    if (replica.reconf === 'done' || replica.reconf === 'sent' || isDisconnected(replica)) continue;
+    if (!sendReplicaOf(turn, replica, promoted.address)) continue;
+    announce(turn, 'notice', '+slave-reconf-sent-be', replica);
+    replica.reconf = 'sent';
+  }
+}

@@ -1,0 +1,128 @@
+/**
+ * Applying a hello: new peers, moved peers, higher epochs, and configurations that beat ours (section 5.4).
+ *
+ * The higher configEpoch wins, whoever says it. Mirrors sentinelProcessHelloMessage in sentinel.c.
+ */
+import type { Hello } from '../wire/hello.js';
+import { parseHello } from '../wire/hello.js';
+import { adoptEpoch } from './election.js';
+import { makeAddress, sameHost, sameNode } from './hosts.js';
+import { closeLink, createPeer, releaseLink } from './instance.js';
+import type { Master, NodeAddress, Peer } from './state.js';
+import { currentMasterAddress } from './state.js';
+import { announceSwitch, switchAddress } from './switch-master.js';
+import type { Turn } from './turn.js';
+import { announce, persist, touch } from './turn.js';
+
+/**
+ * Takes a hello from any path. Not a hello, or of a master we don't know: ignored without a word, as in stock.
+ *
+ * Divergence D47: our own hello is ignored on the PUBLISH path, too; stock then takes itself for a peer.
+ */
+export function applyHello(turn: Turn, payload: string): void {
+  const hello = parseHello(payload);
+  const master = hello === null ? undefined : turn.state.masters.get(hello.masterName);
+  if (hello === null || master === undefined || hello.runId === turn.state.myId) return;
+  touch(turn, master.name);
+
+  const peer = recognisePeer(turn, master, hello);
+  adoptEpoch(turn, master, hello.currentEpoch);
+  if (peer === null) return;
+  if (master.configEpoch < hello.configEpoch) adoptConfiguration(turn, master, peer, hello);
+  confirm(turn, master, peer, hello);
+  peer.lastHelloMs = turn.now;
+}
+
+function recognisePeer(turn: Turn, master: Master, hello: Hello): Peer | null {
+  const address = makeAddress(turn, hello.sentinel.host, hello.sentinel.port);
+  if (address === null) return null;
+  const known = master.peers.get(hello.runId);
+  if (known !== undefined && sameNode(known.address, address)) return known;
+
+  if (known !== undefined) {
+    forgetPeer(turn, master, known);
+    announce(turn, 'notice', '+sentinel-address-switch', master, `ip ${hello.sentinel.host} port ${hello.sentinel.port} for ${hello.runId}`);
+  } else {
+    ousterOf(turn, master, address);
+  }
+  const peer = createPeer(turn.state, master, hello.runId, address, turn.now);
+  if (known === undefined) announce(turn, 'notice', '+sentinel', peer);
+  else moveTwins(turn, master, peer);
+  persist(turn);
+  return peer;
+}
+
+function forgetPeer(turn: Turn, master: Master, peer: Peer): void {
+  releaseLink(turn, peer);
+  master.peers.delete(peer.runId);
+}
+
+/** Another run id at this address is a predecessor that will not come back: it must not count as a voter anywhere. */
+function ousterOf(turn: Turn, master: Master, address: NodeAddress): void {
+  const squatter = [...master.peers.values()].find((peer) => sameNode(peer.address, address));
+  if (squatter === undefined) return;
+  announce(turn, 'notice', '+sentinel-invalid-addr', squatter);
+  for (const other of turn.state.masters.values()) {
+    const record = other.peers.get(squatter.runId);
+    if (record !== undefined) forgetPeer(turn, other, record);
+  }
+}
+
+/** The same peer under other masters moved too; it is one process. */
+function moveTwins(turn: Turn, master: Master, peer: Peer): void {
+  let moved = 0;
+  for (const other of turn.state.masters.values()) {
+    const twin = other === master ? undefined : other.peers.get(peer.runId);
+    if (twin === undefined) continue;
+    twin.address = peer.address;
+    closeLink(turn, twin.link);
+    touch(turn, other.name);
+    moved++;
+  }
+  if (moved > 0) announce(turn, 'notice', '+sentinel-address-update', peer, `${moved} additional matching instances`);
+}
+
+function adoptConfiguration(turn: Turn, master: Master, peer: Peer, hello: Hello): void {
+  const { host, port } = hello.master;
+  const target = makeAddress(turn, host, port);
+  // Divergence D46: nothing is announced and no epoch is taken for an address that can't be used; stock does both.
+  if (target === null) return;
+  const current = currentMasterAddress(master);
+  master.configEpoch = hello.configEpoch;
+  if (!master.published.confirmed) master.published.confirmedBy.clear();
+  persist(turn);
+  if (port === current.port && sameHost(turn.state, current, host)) {
+    dropOutdatedFailover(master);
+    return;
+  }
+  announce(turn, 'warning', '+config-update-from', peer);
+  master.published.role = 'observer';
+  master.published.previous = current;
+  master.published.sinceMs = turn.now;
+  master.published.phase = 'failover';
+  announceSwitch(turn, master, host, port);
+  switchAddress(turn, master, target);
+}
+
+/** A failover under an epoch that the group has passed can't make a valid configuration any more (I2). */
+function dropOutdatedFailover(master: Master): void {
+  const { failover } = master;
+  const promoting = failover !== null && failover.state !== 'reconf_slaves' && failover.state !== 'update_config';
+  if (promoting && failover.epoch <= master.configEpoch) master.failover = null;
+}
+
+/** Counts peers that name the same configuration as we do, until a majority has confirmed what the state file said. */
+function confirm(turn: Turn, master: Master, peer: Peer, hello: Hello): void {
+  const { published } = master;
+  if (published.confirmed || hello.configEpoch !== master.configEpoch) return;
+  const current = currentMasterAddress(master);
+  if (hello.master.port !== current.port || !sameHost(turn.state, current, hello.master.host)) return;
+  published.confirmedBy.add(peer.runId);
+  const voters = master.peers.size + 1;
+  if (1 + published.confirmedBy.size >= Math.floor(voters / 2) + 1) published.confirmed = true;
+}
+
+/** Whether a pub/sub payload is an echo of our own hello (it carries our run id). */
+export function isOwnEcho(myId: string, payload: string): boolean {
+  return payload.includes(myId);
+}

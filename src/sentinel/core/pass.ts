@@ -1,0 +1,49 @@
+/**
+ * One pass over a master: everything that has become due for it, in stock's order (3.1), and the instant of the next pass.
+ *
+ * Per instance: reconnect, periodic commands, then (not in TILT) verdicts; for the master itself then ODOWN, the failover and
+ * the questions to peers. Mirrors sentinelHandleRedisInstance, except that it runs at deadlines, not on a fixed tick.
+ */
+import type { Millis } from '../../time.js';
+import { dropStaleLinks, judgeOdown, judgeSdown, sdownDueMs, staleLinkDueMs } from './down.js';
+import { askPeers, electionDueMs } from './election.js';
+import { advanceFailover, failoverDueMs, startFailoverIfNeeded } from './failover.js';
+import { instancesOf } from './instance.js';
+import { infoDueMs, pingDueMs, publishDueMs, reconnect, reconnectDueMs, sendPeriodicCommands } from './monitor.js';
+import type { Instance, Master, SentinelState } from './state.js';
+import { judgeTrust, trustDueMs } from './trust.js';
+import type { Turn } from './turn.js';
+
+export function passOver(turn: Turn, master: Master): void {
+  // A failover may replace replicas while we walk: handle those that were there at the start.
+  for (const instance of [...master.replicas.values(), ...master.peers.values()]) handleInstance(turn, instance);
+  handleInstance(turn, master);
+  if (turn.state.tiltSinceMs === null) {
+    judgeOdown(turn, master);
+    const started = startFailoverIfNeeded(turn, master);
+    if (started) askPeers(turn, master, true);
+    advanceFailover(turn, master);
+    askPeers(turn, master, false);
+  }
+  judgeTrust(turn, master);
+}
+
+function handleInstance(turn: Turn, instance: Instance): void {
+  reconnect(turn, instance);
+  sendPeriodicCommands(turn, instance);
+  if (turn.state.tiltSinceMs !== null) return;
+  dropStaleLinks(turn, instance);
+  judgeSdown(turn, instance);
+}
+
+/** When this master needs the next pass, if nothing happens before. May lie in the past: then at once. */
+export function passDueMs(state: SentinelState, master: Master, now: Millis): Millis {
+  const calm = state.tiltSinceMs === null;
+  let due = trustDueMs(state, master, now) as number;
+  for (const instance of instancesOf(master)) {
+    due = Math.min(due, reconnectDueMs(state, instance), infoDueMs(state, instance), pingDueMs(state, instance), publishDueMs(state, instance));
+    if (calm) due = Math.min(due, sdownDueMs(state, instance), staleLinkDueMs(state, instance));
+  }
+  if (calm) due = Math.min(due, electionDueMs(state, master), failoverDueMs(state, master));
+  return due as Millis;
+}

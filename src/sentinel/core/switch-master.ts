@@ -1,0 +1,88 @@
+/**
+ * A master's record gets a new address, or loses what it learned.
+ *
+ * Mirrors sentinelFailoverSwitchToPromotedSlave, sentinelResetMasterAndChangeAddress and sentinelResetMaster.
+ */
+import { must } from '../../assert.js';
+import type { Millis } from '../../time.js';
+import { sameNode } from './hosts.js';
+import { closeLink, createReplica, instancesOf, releaseLink } from './instance.js';
+import type { Instance, Master, NodeAddress } from './state.js';
+import { announcedHost, promotedReplica } from './state.js';
+import type { Turn } from './turn.js';
+import { announce, announceText, persist, touch } from './turn.js';
+
+/** End of an own failover: `+switch-master`, and the promoted replica's address becomes the master's. */
+export function switchToPromoted(turn: Turn, master: Master): void {
+  const promoted = must(promotedReplica(master), 'a failover in update_config has no promoted replica');
+  announceSwitch(turn, master, announcedHost(turn.state.settings, promoted.address), promoted.address.port);
+  switchAddress(turn, master, promoted.address);
+}
+
+/** `+switch-master <name> <old ip> <old port> <new ip> <new port>`, behind the barrier of what was persisted before it. */
+export function announceSwitch(turn: Turn, master: Master, host: string, port: number): void {
+  const old = `${announcedHost(turn.state.settings, master.address)} ${master.address.port}`;
+  announceText(turn, 'warning', '+switch-master', `${master.name} ${old} ${host} ${port}`, master);
+}
+
+/** The master is at `target` now: everything about the old node is forgotten, the old node becomes a replica (4.10). */
+export function switchAddress(turn: Turn, master: Master, target: NodeAddress): void {
+  const nodes = [...[...master.replicas.values()].map((replica) => replica.address), master.address];
+  const replicas = nodes.filter((address) => !sameNode(address, target));
+  resetMaster(turn, master, true);
+  master.address = target;
+  master.lastSdownMs = null;
+  master.lastOdownMs = null;
+  for (const address of replicas) {
+    const replica = createReplica(turn.state, master, address, turn.now);
+    if (replica !== null) announce(turn, 'notice', '+slave', replica);
+  }
+  persist(turn);
+}
+
+/**
+ * Forgets replicas, links, roles and failover of a master; its peers only for RESET (`keepPeers` false).
+ * Epochs, settings and the last INFO stay, as in stock.
+ */
+export function resetMaster(turn: Turn, master: Master, keepPeers: boolean): void {
+  const { now } = turn;
+  for (const replica of master.replicas.values()) releaseLink(turn, replica);
+  master.replicas.clear();
+  if (!keepPeers) {
+    for (const peer of master.peers.values()) releaseLink(turn, peer);
+    master.peers.clear();
+  }
+  closeLink(turn, master.link);
+  restartClocks(master, now);
+  master.leader = null;
+  master.failover = null;
+  master.failoverStartMs = 0 as Millis;
+  master.failoverDelayLoggedMs = 0 as Millis;
+  master.candidacyAtMs = null;
+  master.sdownSinceMs = null;
+  master.odownSinceMs = null;
+  master.scriptKillSent = false;
+  master.rebootSinceMs = null;
+  master.runId = '';
+  master.masterHost = null;
+  master.roleReported = 'master';
+  master.roleReportedMs = now;
+  master.replicaConfChangeMs = now;
+  touch(turn, master.name);
+}
+
+function restartClocks(instance: Instance, now: Millis): void {
+  const { link } = instance;
+  link.actPingMs = now;
+  link.lastPingMs = 0 as Millis;
+  link.lastAvailableMs = now;
+  link.lastPongMs = now;
+  link.lastReconnectMs = 0 as Millis;
+}
+
+/** SENTINEL REMOVE: nothing of the master stays. */
+export function removeMaster(turn: Turn, master: Master): void {
+  for (const instance of instancesOf(master)) releaseLink(turn, instance);
+  turn.state.masters.delete(master.name);
+  turn.state.touched.delete(master.name);
+}
