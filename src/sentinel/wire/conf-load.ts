@@ -15,7 +15,7 @@ export interface ConfFault {
   readonly path: string;
   /** From 1. */
   readonly line: number;
-  /** The trimmed line; secrets in it are masked (Divergence D4: stock prints them to stderr and so into logs). */
+  /** The trimmed line; secrets in it are masked (Divergence D22: stock prints them to stderr and so into logs). */
   readonly source: string;
   readonly message: string;
 }

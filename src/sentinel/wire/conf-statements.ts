@@ -219,7 +219,7 @@ function monitor({ globals, masters, refused: refusedNames }: Settings, args: re
 }
 
 // Duplicates are what releases up to 7.0 leave behind when they rewrite a file with known-slave lines; stock refuses to
-// start from them. The state is plain all the same: Divergence D5.
+// start from them. The state is plain all the same: Divergence D23.
 function knownReplica(master: MasterDraft, [host = '', portText = '']: readonly string[], globals: Settings['globals']): Outcome {
   const address = { host, port: atoi(portText) };
   const reason = whyNotAddress(host, address.port, globals);

@@ -32,7 +32,7 @@ const SILENT_FIELDS = 11;
 /**
  * Reads a hello; null for anything that is not 8 or 11 fields.
  *
- * Numbers are read as C does (garbage is 0). Divergence D3: an epoch above 2^53 - 1 or a port outside 0..65535 makes the
+ * Numbers are read as C does (garbage is 0). Divergence D21: an epoch above 2^53 - 1 or a port outside 0..65535 makes the
  * whole hello null. Stock adopts such an epoch and then can never raise it again (it wraps), and switches to an address
  * it cannot create; one forged or broken message would poison a group for good.
  */
