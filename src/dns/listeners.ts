@@ -1,0 +1,141 @@
+/**
+ * The listeners: UDP and TCP on each address, started together or not at all.
+ *
+ * Port 0 picks a port that is free for both. IPv6 sockets take IPv6 only, so that `0.0.0.0` and `[::]` can share a port.
+ */
+import type { Server } from 'node:net';
+import { once } from 'node:events';
+import { AgentError, EXIT, FatalError, messageOf } from '../errors.js';
+import { parseListenAddress } from './ip.js';
+import type { DnsLog } from './limited-log.js';
+import { Responder } from './responder.js';
+import type { DnsCounters } from './responder.js';
+import { DEFAULT_TCP_LIMITS, TcpTransport } from './tcp-transport.js';
+import type { TcpLimits } from './tcp-transport.js';
+import { UdpTransport } from './udp-transport.js';
+import type { Zone } from './zone.js';
+
+/** An address on which both transports listen, with the real port. */
+export interface BoundAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface DnsListeners {
+  readonly addresses: readonly BoundAddress[];
+  readonly counters: Readonly<DnsCounters>;
+  /** Frees the ports and ends all connections. */
+  close(): Promise<void>;
+}
+
+export interface ListenOptions {
+  /** `127.0.0.1:5301`, `[::]:5353`; port 0 picks one. */
+  readonly listen: readonly string[];
+  /** Asked once per message, so a swapped zone counts from the next message on. */
+  readonly zone: () => Zone;
+  readonly log: DnsLog;
+  readonly tcpLimits?: TcpLimits;
+}
+
+interface Pair {
+  readonly udp: UdpTransport;
+  readonly tcp: TcpTransport;
+  readonly bound: BoundAddress;
+}
+
+const PORT_PICKS = 20;
+
+/**
+ * Opens every listener.
+ *
+ * Rejects with FatalError PORT_IN_USE or LISTEN_FAILED (address not on this host, no right to the port), with nothing left open.
+ */
+export async function startDnsListeners(options: ListenOptions): Promise<DnsListeners> {
+  const responder = new Responder(options.zone, options.log);
+  const pairs: Pair[] = [];
+  try {
+    for (const text of options.listen) pairs.push(await openPair(text, responder, options.tcpLimits ?? DEFAULT_TCP_LIMITS));
+  } catch (error) {
+    await Promise.all(pairs.map(closePair));
+    throw error;
+  }
+  return {
+    addresses: pairs.map(({ bound }) => bound),
+    counters: responder.counters,
+    close: async () => {
+      await Promise.all(pairs.map(closePair));
+    },
+  };
+}
+
+async function openPair(text: string, responder: Responder, limits: TcpLimits): Promise<Pair> {
+  const address = parseListenAddress(text);
+  if (address === null) throw new AgentError('CONFIG_INVALID', `dns cannot listen on ${text}: no ip address with a port`);
+  for (let pick = 1; ; pick++) {
+    const udp = await bindUdp(address.host, address.port, text, responder);
+    const bound = { host: address.host, port: udp.address().port };
+    try {
+      return { udp, tcp: await listenTcp(bound, text, responder, limits), bound };
+    } catch (error) {
+      await closeUdp(udp);
+      const taken = error instanceof AgentError && error.code === 'PORT_IN_USE';
+      if (address.port !== 0 || !taken || pick === PORT_PICKS) throw error;
+    }
+  }
+}
+
+async function bindUdp(host: string, port: number, text: string, responder: Responder): Promise<UdpTransport> {
+  const udp = new UdpTransport(host.includes(':') ? 6 : 4, responder);
+  try {
+    const listening = once(udp, 'listening');
+    udp.bind({ address: host, port, exclusive: true });
+    await listening;
+  } catch (error) {
+    await closeUdp(udp);
+    throw listenError(error, text);
+  }
+  udp.on('error', (error) => responder.noteSocketError(error, 'udp'));
+  return udp;
+}
+
+async function listenTcp(bound: BoundAddress, text: string, responder: Responder, limits: TcpLimits): Promise<TcpTransport> {
+  const tcp = new TcpTransport(responder, limits);
+  try {
+    const listening = once(tcp, 'listening');
+    tcp.listen({ host: bound.host, port: bound.port, ipv6Only: true, exclusive: true });
+    await listening;
+  } catch (error) {
+    throw listenError(error, text);
+  }
+  tcp.on('error', (error: Error) => responder.noteSocketError(error, 'tcp'));
+  return tcp;
+}
+
+function listenError(error: unknown, text: string): FatalError {
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  const context = { listen: text, cause: code };
+  if (code === 'EADDRINUSE') {
+    return new FatalError('PORT_IN_USE', `dns cannot listen on ${text}: address already in use`, EXIT.portInUse, context, { cause: error });
+  }
+  const reasons: Record<string, string> = { EACCES: 'permission denied', EADDRNOTAVAIL: 'address is not on this host' };
+  const reason = (typeof code === 'string' ? reasons[code] : undefined) ?? messageOf(error);
+  return new FatalError('LISTEN_FAILED', `dns cannot listen on ${text}: ${reason}`, EXIT.portInUse, context, { cause: error });
+}
+
+async function closePair({ udp, tcp }: Pair): Promise<void> {
+  const closed = closeTcp(tcp);
+  tcp.destroyConnections();
+  await Promise.all([closeUdp(udp), closed]);
+}
+
+function closeUdp(udp: UdpTransport): Promise<void> {
+  return new Promise((resolve) => {
+    udp.close(() => resolve());
+  });
+}
+
+function closeTcp(tcp: Server): Promise<void> {
+  return new Promise((resolve) => {
+    tcp.close(() => resolve());
+  });
+}

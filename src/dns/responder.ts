@@ -1,0 +1,80 @@
+/**
+ * The one place between sockets and zone: counts, logs garbage with a limit, and keeps a mistake of our own from killing a listener.
+ *
+ * An exception while answering is a bug, yet the other masters' clients still need their answers: it becomes a SERVFAIL, a
+ * counter and a log line.
+ */
+import { messageOf } from '../errors.js';
+import { answerQuery, failureReply, rcodeOf } from './answer.js';
+import type { Transport } from './answer.js';
+import { LimitedLog } from './limited-log.js';
+import type { DnsLog } from './limited-log.js';
+import { RCODE } from './record.js';
+import type { Zone } from './zone.js';
+
+/** Totals since the start; `tcpOpen` is the number of connections now. */
+export interface DnsCounters {
+  udpQueries: number;
+  tcpQueries: number;
+  /** Replies by the rcode of their header (BADVERS counts as 0). */
+  readonly replies: Record<number, number>;
+  silent: number;
+  exceptions: number;
+  socketErrors: number;
+  tcpOpen: number;
+  tcpAccepted: number;
+  tcpRefused: number;
+  tcpTimeouts: number;
+}
+
+export type Answerer = (zone: Zone, message: Buffer, transport: Transport) => Buffer | null;
+
+export class Responder {
+  readonly counters: DnsCounters = {
+    udpQueries: 0, tcpQueries: 0, replies: {}, silent: 0, exceptions: 0, socketErrors: 0,
+    tcpOpen: 0, tcpAccepted: 0, tcpRefused: 0, tcpTimeouts: 0,
+  };
+  readonly #zone: () => Zone;
+  readonly #log: LimitedLog;
+  readonly #answer: Answerer;
+
+  constructor(zone: () => Zone, log: DnsLog, answer: Answerer = answerQuery) {
+    this.#zone = zone;
+    this.#log = new LimitedLog(log);
+    this.#answer = answer;
+  }
+
+  /** The reply to send, or null for silence. Never throws. `from` names the sender for the log. */
+  respond(message: Buffer, transport: Transport, from: string): Buffer | null {
+    const { counters } = this;
+    if (transport === 'udp') counters.udpQueries += 1;
+    else counters.tcpQueries += 1;
+    const reply = this.#tryAnswer(message, transport, from);
+    if (reply === null) {
+      counters.silent += 1;
+      this.#log.write('warn', 'dns message ignored', () => ({ from, transport, bytes: message.length }));
+      return null;
+    }
+    const rcode = rcodeOf(reply);
+    counters.replies[rcode] = (counters.replies[rcode] ?? 0) + 1;
+    if (rcode === RCODE.FORMERR) this.#log.write('warn', 'dns message malformed', () => ({ from, transport, bytes: message.length }));
+    return reply;
+  }
+
+  /** Notes a failed send or socket error; strangers can cause these, so the log is limited. */
+  noteSocketError(error: unknown, transport: Transport): void {
+    this.counters.socketErrors += 1;
+    this.#log.write('warn', 'dns socket error', () => ({ transport, error: messageOf(error) }));
+  }
+
+  #tryAnswer(message: Buffer, transport: Transport, from: string): Buffer | null {
+    try {
+      return this.#answer(this.#zone(), message, transport);
+    } catch (error) {
+      this.counters.exceptions += 1;
+      const bytes = message.subarray(0, 512);
+      this.#log.write('error', 'dns answer failed', () => ({ from, transport, err: error, message: bytes.toString('hex') }));
+      return failureReply(message);
+    }
+  }
+}
