@@ -2,6 +2,7 @@
  * Everything that can happen to a sentinel. One value per fact; the runtime and the simulator make them, `step` consumes them.
  */
 import type { RespValue } from '../wire/resp-value.js';
+import type { CommandFacts } from './commands/outcome.js';
 import type { ConnectionId, InstanceRef } from './state.js';
 
 /** Which question a reply answers; travels with the command (effect `send`) and comes back with the reply. */
@@ -28,8 +29,8 @@ export type Input =
   | { readonly kind: 'message'; readonly connection: ConnectionId; readonly channel: string; readonly payload: string }
   /** PUBLISH of a hello on our own port, by a peer or anyone. */
   | { readonly kind: 'hello'; readonly payload: string }
-  /** `argv` is the whole command; only SENTINEL, INFO's sentinel section and ROLE are the core's (commands/index.ts). */
-  | { readonly kind: 'command'; readonly client: number; readonly argv: readonly string[] }
+  /** `argv` is the whole command: SENTINEL …, ROLE or PUBLISH (commands/index.ts); `facts` is what had to be found out outside. */
+  | { readonly kind: 'command'; readonly client: number; readonly argv: readonly string[]; readonly facts?: CommandFacts }
   /** A look-up ended; `ip` null = the name has no address now. */
   | { readonly kind: 'resolved'; readonly host: string; readonly ip: string | null }
   /** A script failed for good (stock's -script-error) or ran too long (-script-timeout). */

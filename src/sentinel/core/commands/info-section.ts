@@ -12,7 +12,8 @@ export function sentinelInfoSection(state: Readonly<SentinelState>, runningScrip
   const masters = [...state.masters.values()].map((master, index) => {
     const status = master.odownSinceMs !== null ? 'odown' : master.sdownSinceMs !== null ? 'sdown' : 'ok';
     const address = `${announcedHost(settings, master.address)}:${master.address.port}`;
-    return `master${index}:name=${master.name},status=${status},address=${address},slaves=${master.replicas.size},sentinels=${master.peers.size + 1}`;
+    const counts = `slaves=${master.replicas.size},sentinels=${master.peers.size + 1}`;
+    return `master${index}:name=${master.name},status=${status},address=${address},${counts}`;
   });
   const lines = [
     '# Sentinel',

@@ -2,7 +2,7 @@
  * Integers as a command's argument: the whole text or nothing, unlike the lenient readers of wire/c-numbers.ts.
  *
  * Mirrors string2ll in util.c: no blanks, no plus, no leading zero, no minus zero.
- * Divergence D21: numbers that the receiving field cannot hold are refused; stock cuts them to 32 bit without a word, so
+ * Divergence D24: numbers that the receiving field cannot hold are refused; stock cuts them to 32 bit without a word, so
  * that a quorum of 2^32 becomes 0 and every SDOWN an ODOWN.
  */
 

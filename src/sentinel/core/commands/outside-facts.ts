@@ -19,9 +19,14 @@ const NOTHING: OutsideQuestions = { hosts: [], scripts: [] };
 export function outsideQuestions(argv: readonly string[]): OutsideQuestions {
   const [command = '', subcommand = ''] = argv.slice(0, 2).map((word) => word.toLowerCase());
   if (command !== 'sentinel') return NOTHING;
-  if (subcommand === 'monitor' && argv.length === 6) return { hosts: argv.slice(3, 4).filter((host) => host !== '' && !isIpAddress(host)), scripts: [] };
-  if (subcommand === 'set') return { hosts: [], scripts: argv.filter((word, index) => index > 3 && word !== '' && isScriptOption(argv[index - 1])) };
-  return NOTHING;
+  switch (subcommand) {
+    case 'monitor':
+      return { ...NOTHING, hosts: argv.slice(3, 4).filter((host) => host !== '' && !isIpAddress(host)) };
+    case 'set':
+      return { ...NOTHING, scripts: argv.filter((word, at) => at > 3 && word !== '' && isScriptOption(argv[at - 1])) };
+    default:
+      return NOTHING;
+  }
 }
 
 const isScriptOption = (word = ''): boolean => /^(?:notification|client-reconfig)-script$/i.test(word);

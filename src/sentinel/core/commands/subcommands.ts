@@ -25,15 +25,15 @@ const valkey = <const N extends string>(name: N, arity: number, args: string, su
   ({ name, arity, since: '8.0.0', args, summary, origin: 'valkey' }) as const;
 
 const ROWS = [
-  redis('ckquorum', 3, '2.8.4', '<master-name>', 'Tell whether enough Sentinels are up for the quorum and for the majority that authorizes a failover.'),
-  redis('config', -4, '6.2.0', 'GET <param> [<param> ...] | SET <param> <value> [<param> <value> ...]', 'Show or change settings of this Sentinel.'),
+  redis('ckquorum', 3, '2.8.4', '<master-name>', 'Tell whether the Sentinels that are up reach quorum and majority.'),
+  redis('config', -4, '6.2.0', 'GET|SET <param> [<value>] [<param> [<value>] ...]', 'Show or change settings of this Sentinel.'),
   redis('debug', -2, '7.0.0', '[<param> <value> ...]', 'Show or change the periods and timeouts of this Sentinel, in milliseconds.'),
   redis('failover', 3, '2.8.4', '<master-name>', 'Start a failover without asking the other Sentinels for their agreement.'),
   redis('flushconfig', 2, '2.8.4', '', 'Write the configuration and the current state to disk.'),
   redis('get-master-addr-by-name', 3, '2.8.4', '<master-name>', 'Show the address where clients find the master.'),
   redis('help', 2, '6.2.0', '', 'Print this help.'),
-  redis('info-cache', -3, '3.2.0', '<master-name> [<master-name> ...]', 'Show the last INFO of the master and of each replica, with its age.'),
-  redis('is-master-down-by-addr', 6, '2.8.4', '<ip> <port> <current-epoch> <runid>', 'Tell whether the master at this address is down, and vote if a run id is given.'),
+  redis('info-cache', -3, '3.2.0', '<master-name> [<master-name> ...]', 'Show the last INFO of each node, with its age.'),
+  redis('is-master-down-by-addr', 6, '2.8.4', '<ip> <port> <current-epoch> <runid>', 'Tell whether this master is down; vote if asked.'),
   redis('master', 3, '2.8.4', '<master-name>', 'Show the state of one master.'),
   redis('masters', 2, '2.8.4', '', 'Show the state of every monitored master.'),
   redis('monitor', 6, '2.8.4', '<master-name> <ip> <port> <quorum>', 'Start to monitor a master under this name.'),
@@ -44,13 +44,13 @@ const ROWS = [
   redis('reset', 3, '2.8.4', '<pattern>', 'Forget replicas, Sentinels and failover of the masters whose name matches.'),
   redis('sentinels', 3, '2.8.4', '<master-name>', 'Show the state of the other Sentinels of a master.'),
   redis('set', -5, '2.8.4', '<master-name> <option> <value> [<option> <value> ...]', 'Change settings of a monitored master.'),
-  redis('simulate-failure', -3, '3.2.0', '[CRASH-AFTER-ELECTION] [CRASH-AFTER-PROMOTION] [HELP]', 'Stop this Sentinel at a chosen point of its next failover.'),
+  redis('simulate-failure', -3, '3.2.0', '[CRASH-AFTER-ELECTION] [CRASH-AFTER-PROMOTION] [HELP]', 'Crash during the next failover.'),
   {
     ...redis('slaves', 3, '2.8.0', '<master-name>', 'Show the state of the replicas of a master.'),
     deprecated: { since: '5.0.0', replacedBy: '`SENTINEL REPLICAS`' },
   },
   valkey('get-primary-addr-by-name', 3, '<primary-name>', 'Show the address where clients find the primary.'),
-  valkey('is-primary-down-by-addr', 6, '<ip> <port> <current-epoch> <runid>', 'Tell whether the primary at this address is down, and vote if a run id is given.'),
+  valkey('is-primary-down-by-addr', 6, '<ip> <port> <current-epoch> <runid>', 'Tell whether this primary is down; vote if asked.'),
   valkey('primaries', 2, '', 'Show the state of every monitored primary.'),
   valkey('primary', 3, '<primary-name>', 'Show the state of one primary.'),
 ] as const;
