@@ -42,7 +42,7 @@ export function loadConfig({ path, env, read, flags = {} }: LoadOptions): Loaded
   try {
     if (path !== null) text = read(path);
   } catch (error) {
-    return { kind: 'faults', faults: [{ file, line: 0, column: 0, path: '', message: `cannot be read: ${messageOf(error)}` }] };
+    return { kind: 'faults', faults: [fromOutside(file, '', `cannot be read: ${messageOf(error)}`)] };
   }
   const source = parseYaml(file, text);
   if (source.raw === null && source.faults.length > 0) return { kind: 'faults', faults: source.faults };
@@ -62,12 +62,14 @@ export function loadConfig({ path, env, read, flags = {} }: LoadOptions): Loaded
   if (checked.data?.consul !== undefined) faults.push(...consul.faults);
   if (!checked.success || faults.length > 0) return { kind: 'faults', faults: faults.sort(byPlace) };
 
-  const warnings = environment.unknown.map(({ name, message }): ConfigFault => ({ file: `env ${name}`, line: 0, column: 0, path: '', message }));
+  const warnings = environment.unknown.map(({ name, message }): ConfigFault => fromOutside(`env ${name}`, '', message));
   for (const unserved of NOT_SERVED.filter((candidate) => isSet(raw, candidate))) {
     warnings.push(place(unserved, 'not served by this version, ignored', 'key'));
   }
   return { kind: 'ok', config: toConfig(checked.data, consul.read, path === null ? null : dirname(resolve(path))), warnings };
 }
+
+const fromOutside = (file: string, path: string, message: string): ConfigFault => ({ file, line: 0, column: 0, path, message });
 
 type Place = (path: readonly PropertyKey[], message: string, what: 'key' | 'value') => ConfigFault;
 
@@ -107,7 +109,7 @@ function consulVariables(env: LoadOptions['env'], section: CheckedFile['consul']
   const spelled = get('CONSUL_HTTP_ADDR') ?? '127.0.0.1:8500';
   const address = values.httpUrl(spelled.includes('://') ? spelled : `${ssl ? 'https' : 'http'}://${spelled}`);
   if (address.kind === 'misfit' && !section?.address) {
-    faults.push({ file: 'env CONSUL_HTTP_ADDR', line: 0, column: 0, path: 'consul.address', message: address.message });
+    faults.push(fromOutside('env CONSUL_HTTP_ADDR', 'consul.address', address.message));
   }
   return {
     read: {
@@ -139,7 +141,9 @@ function toConfig(file: CheckedFile, consul: ConsulDefaults, folder: string | nu
     hooks: (file.hooks ?? []).map(({ timeout, limits, ...hook }) => ({ ...hook, timeoutMs: timeout, limits: Object.fromEntries(limits) })),
     vip: (file.vip ?? []).map(({ 'when-isolated': whenIsolated, ...vip }) => ({ ...vip, whenIsolated })),
     admin: file.admin ?? null,
-    journal: file.journal === undefined ? null : { path: absolute(file.journal.path), maxBytes: file.journal['max-size'], keep: file.journal.keep },
+    journal: file.journal === undefined
+      ? null
+      : { path: absolute(file.journal.path), maxBytes: file.journal['max-size'], keep: file.journal.keep },
     log: file.log ?? { level: 'info', format: 'json' },
   };
 }

@@ -23,7 +23,9 @@ interface Leaf {
 }
 
 /** Variables with our prefix that are no settings: read by the command line, or handed to hook scripts. */
-const NO_SETTINGS = ['CONFIG', 'SENTINELS', 'MASTER', 'ROLE', 'PHASE', 'EPOCH', 'FROM', 'TO', 'REASON', 'PLANNED'].map((name) => `POINTSMAN_${name}`);
+const NO_SETTINGS: readonly string[] = [
+  'CONFIG', 'SENTINELS', 'MASTER', 'ROLE', 'PHASE', 'EPOCH', 'FROM', 'TO', 'REASON', 'PLANNED',
+].map((name) => `POINTSMAN_${name}`);
 
 /** `['dns', 'negative-ttl']` → `POINTSMAN_DNS_NEGATIVE_TTL`. */
 export function variableOf(path: readonly string[]): string {
@@ -32,7 +34,9 @@ export function variableOf(path: readonly string[]): string {
 
 function leavesOf(schema: z.ZodType, path: readonly string[]): readonly Leaf[] {
   const inner = bare(schema);
-  if (inner instanceof z.ZodObject) return Object.entries(inner.shape).flatMap(([key, child]) => leavesOf(child as z.ZodType, [...path, key]));
+  if (inner instanceof z.ZodObject) {
+    return Object.entries(inner.shape).flatMap(([key, child]) => leavesOf(child as z.ZodType, [...path, key]));
+  }
   const shape = leafShapes.get(inner);
   return shape === undefined ? [] : [{ path, shape }];
 }
@@ -41,7 +45,10 @@ function leavesOf(schema: z.ZodType, path: readonly string[]): readonly Leaf[] {
 export const LEAVES: readonly Leaf[] = leavesOf(ROOT, []);
 
 /** The settings in `env`, and the names with our prefix that are none. An empty variable counts as not set. */
-export function environmentOverrides(env: Readonly<Record<string, string | undefined>>): { overrides: Override[]; unknown: { name: string; message: string }[] } {
+export function environmentOverrides(env: Readonly<Record<string, string | undefined>>): {
+  overrides: Override[];
+  unknown: { name: string; message: string }[];
+} {
   const byName = new Map(LEAVES.map((leaf) => [variableOf(leaf.path), leaf]));
   const overrides: Override[] = [];
   const unknown: { name: string; message: string }[] = [];
@@ -50,12 +57,12 @@ export function environmentOverrides(env: Readonly<Record<string, string | undef
     const leaf = byName.get(name);
     const near = closest(name, [...byName.keys()]);
     if (leaf !== undefined) overrides.push({ path: leaf.path, origin: `env ${name}`, raw: rawOf(text, leaf.shape) });
-    else unknown.push({ name, message: near === null ? 'unknown variable, ignored' : `unknown variable, ignored; did you mean "${near}"?` });
+    else unknown.push({ name, message: `unknown variable, ignored${near === null ? '' : `; did you mean "${near}"?`}` });
   }
   return { overrides, unknown };
 }
 
-/** Flags by dotted path, e.g. `{ 'dns.ttl': '2s' }`; the caller offers known paths only, others are dropped by the schema as unknown keys. */
+/** Flags by dotted path, e.g. `{ 'dns.ttl': '2s' }`; a path that does not exist is an unknown key to the schema. */
 export function flagOverrides(flags: Readonly<Record<string, string>>): Override[] {
   return Object.entries(flags).map(([dotted, text]) => {
     const leaf = LEAVES.find((candidate) => candidate.path.join('.') === dotted);

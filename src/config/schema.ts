@@ -63,13 +63,14 @@ function takeFullList<T>(reader: Reader<T>, raw: unknown, context: Complain, wha
 }
 
 const requiredList = <T>(reader: Reader<T>, what: string, first?: Reader<T>) =>
-  leaf<readonly T[]>('list', (raw, context) => (raw === undefined ? missing(context, what) : takeFullList(reader, raw, context, what, first)));
+  leaf<readonly T[]>('list', (raw, context) =>
+    (raw === undefined ? missing(context, what) : takeFullList(reader, raw, context, what, first)));
 
 const atLeastOne = <T>(reader: Reader<T>, fallback: readonly NoInfer<T>[], what: string) =>
   leaf<readonly T[]>('list', (raw, context) => (raw === undefined ? fallback : takeFullList(reader, raw, context, what)));
 
-function takeEntries(raw: unknown, context: Complain): (readonly [string, unknown])[] {
-  if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) return Object.entries(raw);
+function takeEntries(raw: unknown, context: Complain): Readonly<Record<string, unknown>> {
+  if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) return raw as Record<string, unknown>;
   context.addIssue({ code: 'custom', message: `bad value ${show(raw)}, expected a map of keys to values`, input: raw });
   return z.NEVER;
 }
@@ -77,17 +78,19 @@ function takeEntries(raw: unknown, context: Complain): (readonly [string, unknow
 /** A map whose keys the user chooses. */
 const map = <T>(keys: Reader<string>, values: Reader<T>) =>
   leaf<readonly (readonly [string, T])[]>('map', (raw, context) =>
-    raw === undefined ? [] : takeEntries(raw, context).map(([key, item]) => [take(keys, key, context, [key]), take(values, item, context, [key])] as const));
+    Object.entries(raw === undefined ? {} : takeEntries(raw, context)).map(([key, item]) =>
+      [take(keys, key, context, [key]), take(values, item, context, [key])] as const));
 
 /** `from: to` for every master, and `master: { from: to }` for one. */
 const addressMap = leaf<readonly { master: string | null; from: string; to: string }[]>('map', (raw, context) => {
   if (raw === undefined) return [];
-  return takeEntries(raw, context).flatMap(([key, item]) => {
+  return Object.entries(takeEntries(raw, context)).flatMap(([key, item]) => {
     const nested = typeof item === 'object' && item !== null && !Array.isArray(item);
     const pairs = nested ? Object.entries(item) : [[key, item] as const];
     return pairs.map(([from, to]) => {
       const path = nested ? [key, from] : [key];
-      return { master: nested ? key : null, from: take(read.nodeAddressText, from, context, path), to: take(read.nodeAddressText, to, context, path) };
+      const address = (text: unknown): string => take(read.nodeAddressText, text, context, path);
+      return { master: nested ? key : null, from: address(from), to: address(to) };
     });
   });
 });
@@ -100,17 +103,19 @@ const nameServerAddresses: Reader<readonly string[]> = (raw) => {
   return bad ?? { kind: 'value', value: readings.flatMap((reading) => (reading.kind === 'value' ? [reading.value] : [])) };
 };
 
+const EMPTY = 'empty, leave the key out to switch it off';
+
 const block = <S extends z.core.$ZodShape>(shape: S) =>
   z.strictObject(shape, {
     error: (issue) => {
       if (issue.code !== 'invalid_type') return undefined;
-      return issue.input === null ? 'empty, leave the key out to switch it off' : `bad value ${show(issue.input)}, expected a block of settings`;
+      return issue.input === null ? EMPTY : `bad value ${show(issue.input)}, expected a block of settings`;
     },
   });
 
 function entries<S extends z.ZodType>(item: S) {
   const schema = z.array(item, {
-    error: (issue) => (issue.input === null ? 'empty, leave the key out to switch it off' : `bad value ${show(issue.input)}, expected a list`),
+    error: (issue) => (issue.input === null ? EMPTY : `bad value ${show(issue.input)}, expected a list`),
   });
   leafShapes.set(schema, 'entries');
   return schema;
@@ -246,7 +251,8 @@ function homelessNameServers(raw: unknown): { path: PropertyKey[]; message: stri
     const owner = read.domain(name);
     const inside = owner.kind === 'value' && (owner.value === zone.value || owner.value.endsWith(`.${zone.value}`));
     const homeless = addresses === null || (Array.isArray(addresses) && addresses.length === 0);
-    return inside && homeless ? [{ path: ['dns', 'ns', name], message: `name server ${show(name)} is inside the zone and needs an address` }] : [];
+    const message = `name server ${show(name)} is inside the zone and needs an address`;
+    return inside && homeless ? [{ path: ['dns', 'ns', name], message }] : [];
   });
 }
 

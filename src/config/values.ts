@@ -52,9 +52,11 @@ export const size: Reader<number> = (raw) => {
 export const text: Reader<string> = (raw) =>
   typeof raw === 'string' && raw !== '' && !/[\0\r\n]/.test(raw) ? value(raw) : misfit(`bad value ${show(raw)}, expected a line of text`);
 
-/** Text that is a path of a file; empty and NUL are refused. Relative ones are taken from the yaml's own folder by the loader. */
-export const path: Reader<string> = (raw) =>
-  typeof raw === 'string' && raw !== '' && !/[\0\r\n]/.test(raw) ? value(raw) : misfit(`bad path ${show(raw)}, expected the path of a file`);
+/** The path of a file; the loader takes relative ones from the yaml's own folder. */
+export const path: Reader<string> = (raw) => {
+  const read = text(raw);
+  return read.kind === 'value' ? read : misfit(`bad path ${show(raw)}, expected the path of a file`);
+};
 
 /** Text that begins with a slash: programs are never looked for in PATH. */
 export const absolutePath: Reader<string> = (raw) => {
@@ -62,7 +64,8 @@ export const absolutePath: Reader<string> = (raw) => {
   return read.kind === 'value' && !read.value.startsWith('/') ? misfit(`bad path ${show(raw)}, expected an absolute one`) : read;
 };
 
-export const flag: Reader<boolean> = (raw) => (typeof raw === 'boolean' ? value(raw) : misfit(`bad value ${show(raw)}, expected true or false`));
+export const flag: Reader<boolean> = (raw) =>
+  (typeof raw === 'boolean' ? value(raw) : misfit(`bad value ${show(raw)}, expected true or false`));
 
 /** A whole number within bounds. */
 export const integer = (min: number, max: number): Reader<number> => (raw) =>
@@ -73,7 +76,8 @@ export const integer = (min: number, max: number): Reader<number> => (raw) =>
 /** One of a few words. */
 export const oneOf = <const W extends string>(...words: readonly W[]): Reader<W> => (raw) => {
   const word = words.find((candidate) => candidate === raw);
-  return word === undefined ? misfit(`bad value ${show(raw)}, expected ${words.length === 1 ? words[0] : `one of ${words.join(', ')}`}`) : value(word);
+  const choice = words.length === 1 ? words[0] : `one of ${words.join(', ')}`;
+  return word === undefined ? misfit(`bad value ${show(raw)}, expected ${choice}`) : value(word);
 };
 
 /** Where to listen: an IP (or `localhost`) and a port, IPv6 in brackets. Port 0 lets the system choose. */
@@ -106,14 +110,16 @@ export const nodeAddressText: Reader<string> = (raw) => {
   return read.kind === 'value' ? value(formatAddress(read.value)) : read;
 };
 
-export const ip: Reader<string> = (raw) => (typeof raw === 'string' && isIP(raw) !== 0 ? value(raw) : misfit(`bad ip ${show(raw)}, expected an IPv4 or IPv6 address`));
+export const ip: Reader<string> = (raw) =>
+  (typeof raw === 'string' && isIP(raw) !== 0 ? value(raw) : misfit(`bad ip ${show(raw)}, expected an IPv4 or IPv6 address`));
 
 /** `10.0.0.100/32`; without a prefix it is the single address (/32, /128). */
 export const ipPrefix: Reader<string> = (raw) => {
   const [host = '', length, ...rest] = typeof raw === 'string' ? raw.split('/') : [];
   const widest = isIP(host) === 4 ? 32 : 128;
   const fits = isIP(host) !== 0 && rest.length === 0 && (length === undefined || (/^\d{1,3}$/.test(length) && Number(length) <= widest));
-  return fits ? value(`${host}/${length === undefined ? widest : Number(length)}`) : misfit(`bad address ${show(raw)}, expected ip or ip/prefix`);
+  if (!fits) return misfit(`bad address ${show(raw)}, expected ip or ip/prefix`);
+  return value(`${host}/${length === undefined ? widest : Number(length)}`);
 };
 
 /** A domain name: lower case, ending in a dot. Letters, digits, hyphens and underscores; at most 63 per label, 253 in all. */
@@ -127,7 +133,9 @@ export const domain: Reader<string> = (raw) => {
 export const zone: Reader<string> = (raw) => {
   const read = domain(raw);
   if (read.kind === 'misfit') return read;
-  if (/(^|\.)local\.$/.test(read.value)) return misfit(`zone ${show(raw)} is refused, .local belongs to multicast DNS; use e.g. redis.internal.`);
+  if (/(^|\.)local\.$/.test(read.value)) {
+    return misfit(`zone ${show(raw)} is refused, .local belongs to multicast DNS; use e.g. redis.internal.`);
+  }
   return /(^|\.)\d+\.$/.test(read.value) ? misfit(`bad zone ${show(raw)}, its last label is a number`) : read;
 };
 
@@ -141,7 +149,8 @@ export const label: Reader<string> = (raw) =>
 export const httpUrl: Reader<string> = (raw) => {
   const spelled = typeof raw === 'string' && !raw.includes('://') ? `http://${raw}` : String(raw);
   const url = URL.canParse(spelled) ? new URL(spelled) : null;
-  if (typeof raw !== 'string' || url === null || !/^https?:$/.test(url.protocol) || url.hostname === '' || url.pathname !== '/' || url.search !== '') {
+  const bare = url !== null && /^https?:$/.test(url.protocol) && url.hostname !== '' && url.pathname === '/' && url.search === '';
+  if (typeof raw !== 'string' || !bare) {
     return misfit(`bad url ${url?.password ? 'with a password' : show(raw)}, expected e.g. http://127.0.0.1:8500`);
   }
   if (url.username !== '' || url.password !== '') return misfit('bad url, a user or password does not belong into it');

@@ -29,10 +29,10 @@ export function parseYaml(file: string, text: string): YamlSource {
   faults.push(...danglingAliases(document).map(({ offset, name }) => fault(offset, `unknown alias "*${name}"`)));
 
   // After a duplicate key alone the rest still has a meaning and is checked too; after a syntax error it would be guesswork.
-  const readable = faults.length === 0 || (document.errors.every((error) => error.code === 'DUPLICATE_KEY') && faults.length === document.errors.length);
+  const onlyTwins = document.errors.every((error) => error.code === 'DUPLICATE_KEY') && faults.length === document.errors.length;
   let raw: unknown = null;
   try {
-    if (readable) raw = document.toJS({ maxAliasCount: 100 }) as unknown;
+    if (onlyTwins) raw = document.toJS({ maxAliasCount: 100 }) as unknown;
   } catch (error) {
     faults.push(fault(0, lowerFirst(messageOf(error))));
   }

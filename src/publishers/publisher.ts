@@ -26,6 +26,8 @@ export interface Publisher {
   /** False where an untrusted or unconfirmed Route must not reach `apply` (hooks, Consul); DNS handles both itself. */
   readonly wantsUntrusted: boolean;
   apply(route: Route, signal: AbortSignal): Promise<Published>;
+  /** Whether `b` asks something else of this output than `a` (default: any field but `since`); only then a running attempt is aborted. */
+  differs?(a: Route, b: Route): boolean;
   /** The master is no longer monitored (SENTINEL REMOVE). */
   forget(master: string): Promise<void>;
   close(): Promise<void>;

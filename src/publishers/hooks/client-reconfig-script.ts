@@ -1,0 +1,279 @@
+/**
+ * The client-reconfig-script of sentinel.conf as an output: called when a master's clients have to go elsewhere.
+ *
+ * Stock's seven arguments and exit codes (0 done, 1 or a signal: again, others: given up), but level-triggered: a retry asks
+ * for the target of now, so a stale one never runs; calls of one master never overlap; a newer target ends a running call.
+ * At a plain start there is nothing to do: the primary found then is what later changes are measured against.
+ */
+import { AgentError } from '../../errors.js';
+import type { Log } from '../../log.js';
+import type { Route } from '../../route/route.js';
+import { formatAddress, sameAddress } from '../../sentinel/wire/address.js';
+import type { Address } from '../../sentinel/wire/address.js';
+import { millis } from '../../time.js';
+import type { Millis } from '../../time.js';
+import type { Published, Publisher } from '../publisher.js';
+import { backoffMs } from '../reconciler.js';
+import { runScript } from './child.js';
+import type { ScriptEnd } from './child.js';
+import { Slots } from './slots.js';
+import { HookMemories, callFrom } from './targets.js';
+import type { HookMemory } from './targets.js';
+
+/** One call that runs or waits, as SENTINEL PENDING-SCRIPTS shows it. */
+export type PendingScript = { readonly argv: readonly string[]; /** Starts so far. */ readonly runs: number } & (
+  | { readonly running: true; readonly pid: number; readonly startedAtMs: Millis }
+  | { readonly running: false; readonly pid: null; readonly dueAtMs: Millis }
+);
+
+export interface ClientReconfigScriptOptions {
+  /** The script of a master as it is configured now, or null. */
+  readonly scriptOf: (master: string) => string | null;
+  readonly log: Log;
+  /** The call is given up (exit code ≥ 2), or has failed {@link ALARM_RUNS} times: stock's `-script-error`. */
+  readonly onFailure: (path: string, signal: number, exitCode: number) => void;
+  /** Stock's script-max-runtime; asked at every call. */
+  readonly maxRuntimeMs: () => number;
+  /** Where the last targets are kept over restarts. */
+  readonly stateFile?: string;
+  readonly now?: () => Millis;
+}
+
+/** Stock gives a script up after so many runs; here it is said then, and the target keeps being tried at the longest back-off. */
+export const ALARM_RUNS = 10;
+const MAX_RUNNING = 16;
+/** Beyond the script's own limit: waiting for a slot and for the last group to be gone. */
+const DEADLINE_SLACK_MS = 10_000;
+
+export class ClientReconfigScript implements Publisher {
+  readonly name = 'client-reconfig-script';
+  readonly wantsUntrusted = false;
+  readonly #options: ClientReconfigScriptOptions;
+  readonly #now: () => Millis;
+  readonly #memories: HookMemories;
+  readonly #slots = new Slots(MAX_RUNNING);
+  readonly #pending = new Map<string, PendingScript>();
+  /** Per master, what its next call has to wait for. */
+  readonly #tails = new Map<string, Promise<void>>();
+  readonly #orders = new Map<string, number>();
+  readonly #planned = new Set<string>();
+  readonly #running = new Set<AbortController>();
+  #closed = false;
+
+  constructor(options: ClientReconfigScriptOptions) {
+    this.#options = options;
+    this.#now = options.now ?? (() => millis(Date.now()));
+    this.#memories = new HookMemories(options.stateFile ?? null, options.log);
+  }
+
+  get deadlineMs(): number {
+    return this.#options.maxRuntimeMs() + DEADLINE_SLACK_MS;
+  }
+
+  /** Scripts move clients from primary to primary; replicas, phase and order alone are no reason to end a running one. */
+  differs(a: Route, b: Route): boolean {
+    return a.primary === null || b.primary === null ? a.primary !== b.primary : !sameAddress(a.primary, b.primary);
+  }
+
+  /** Calls that run or wait for their next run. */
+  pending(): PendingScript[] {
+    return [...this.#pending.values()];
+  }
+
+  async apply(route: Route, signal: AbortSignal): Promise<Published> {
+    return await this.#inTurn(route.master, signal, async () => {
+      const newest = this.#orders.get(route.master) ?? -1;
+      if (route.order < newest) return { order: newest, detail: 'a newer target was served' };
+      const detail = route.primary === null ? 'no primary yet' : await this.#reconcile(route, route.primary, signal);
+      this.#orders.set(route.master, route.order);
+      return { order: route.order, detail };
+    });
+  }
+
+  async forget(master: string): Promise<void> {
+    await this.#inTurn(master, new AbortController().signal, async () => {
+      this.#pending.delete(master);
+      this.#orders.delete(master);
+      this.#planned.delete(master);
+      await this.#memories.forget(master);
+    });
+  }
+
+  /** Ends what runs. Its target is not remembered as served, so the next start calls the script again. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const controller of this.#running) controller.abort(new AgentError('SCRIPT_FAILED', 'the agent is stopping'));
+    await Promise.all(this.#tails.values());
+    await this.#memories.save();
+  }
+
+  /** One at a time per master, in order; gives up waiting when `signal` aborts. */
+  async #inTurn<T>(master: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+    const before = this.#tails.get(master) ?? Promise.resolve();
+    let leave = (): void => undefined;
+    const left = new Promise<void>((resolve) => { leave = resolve; });
+    const tail = before.then(() => left);
+    this.#tails.set(master, tail);
+    try {
+      await abortable(before, signal);
+      if (this.#closed) throw new AgentError('SCRIPT_FAILED', 'client-reconfig-script is closed', { master });
+      return await work();
+    } finally {
+      leave();
+      if (this.#tails.get(master) === tail) this.#tails.delete(master);
+    }
+  }
+
+  async #reconcile(route: Route, to: Address, signal: AbortSignal): Promise<string> {
+    const { master } = route;
+    const memory = await this.#memories.of(master);
+    signal.throwIfAborted();
+    if (route.phase === 'prepared') this.#planned.add(master);
+    const path = this.#options.scriptOf(master);
+    if (path === null) return this.#settle(master, memory, to, 'no script');
+    if (memory.handled === null) {
+      if (route.previous === null || sameAddress(route.previous, to)) return this.#settle(master, memory, to, 'nothing has moved yet');
+      memory.good = memory.handled = route.previous;
+    }
+    const from = callFrom(memory, to);
+    if (from === null) {
+      memory.unfinished = null;
+      this.#pending.delete(master);
+      return `points to ${formatAddress(to)}`;
+    }
+    return await this.#call({ path, route, from, to, memory }, signal);
+  }
+
+  /** `to` is where clients are, without a call. */
+  async #settle(master: string, memory: HookMemory, to: Address, detail: string): Promise<string> {
+    this.#pending.delete(master);
+    if (memory.good !== null && sameAddress(memory.good, to) && memory.handled === memory.good && memory.unfinished === null) return detail;
+    memory.good = memory.handled = to;
+    memory.unfinished = null;
+    await this.#memories.save();
+    return detail;
+  }
+
+  async #call(call: Call, signal: AbortSignal): Promise<string> {
+    const { path, route } = call;
+    const { master } = route;
+    const argv = [path, ...argumentsOf(call)];
+    const before = this.#pending.get(master);
+    const runs = before !== undefined && String(before.argv) === String(argv) ? before.runs : 0;
+    this.#pending.set(master, { argv, runs, running: false, pid: null, dueAtMs: this.#now() });
+    const giveBack = await this.#slots.take(signal);
+    try {
+      const end = await this.#run(call, argv, runs + 1, signal);
+      return await this.#conclude(call, argv, runs + 1, end);
+    } finally {
+      giveBack();
+    }
+  }
+
+  async #run(call: Call, argv: readonly string[], runs: number, signal: AbortSignal): Promise<ScriptEnd> {
+    const { path, route, to, memory } = call;
+    const stop = new AbortController();
+    this.#running.add(stop);
+    let saved = Promise.resolve();
+    const onStart = (pid: number): void => {
+      this.#pending.set(route.master, { argv, runs, running: true, pid, startedAtMs: this.#now() });
+      memory.unfinished = to;
+      // Written while the script runs: it must not wait for a disk. After a crash a half-done call is then known as such.
+      saved = this.#memories.save();
+    };
+    try {
+      return await runScript({
+        path, args: argv.slice(1), env: this.#environmentOf(call), limitMs: this.#options.maxRuntimeMs(),
+        signal: AbortSignal.any([signal, stop.signal]), onStart,
+      });
+    } finally {
+      this.#running.delete(stop);
+      await saved;
+    }
+  }
+
+  /** What the end of a run means: the detail of a success, or an error that makes the reconciler come again. */
+  async #conclude(call: Call, argv: readonly string[], runs: number, end: ScriptEnd): Promise<string> {
+    const { path, route, to, memory } = call;
+    const { master } = route;
+    const verdict = verdictOf(end);
+    const fields = { master, script: path, run: runs, runtimeMs: end.runtimeMs, output: end.output };
+    if (verdict.kind === 'again') {
+      if (end.kind === 'aborted') this.#pending.delete(master);
+      else this.#pending.set(master, { argv, runs, running: false, pid: null, dueAtMs: millis(this.#now() + backoffMs(runs)) });
+      this.#options.log[end.kind === 'aborted' ? 'info' : 'warn'](fields, `client-reconfig-script ${verdict.reason}`);
+      if (end.kind !== 'aborted' && runs === ALARM_RUNS) this.#options.onFailure(path, verdict.signal, verdict.exitCode);
+      throw new AgentError('SCRIPT_FAILED', `client-reconfig-script ${verdict.reason}`, { master, path });
+    }
+    this.#pending.delete(master);
+    this.#planned.delete(master);
+    memory.handled = to;
+    memory.unfinished = null;
+    if (verdict.kind === 'done') memory.good = to;
+    await this.#memories.save();
+    if (verdict.kind === 'done') {
+      this.#options.log.info(fields, `client-reconfig-script moved clients to ${formatAddress(to)}`);
+      return `script moved clients to ${formatAddress(to)}`;
+    }
+    this.#options.log.error(fields, `client-reconfig-script gave up: ${verdict.reason}`);
+    this.#options.onFailure(path, 0, verdict.exitCode);
+    return `script gave up: ${verdict.reason}`;
+  }
+
+  #environmentOf({ route, from, to }: Call): Record<string, string> {
+    const planned = route.phase === 'prepared' || this.#planned.has(route.master);
+    return {
+      POINTSMAN_MASTER: route.master,
+      POINTSMAN_ROLE: route.role,
+      POINTSMAN_PHASE: route.phase,
+      POINTSMAN_EPOCH: String(route.configEpoch),
+      POINTSMAN_FROM: formatAddress(from),
+      POINTSMAN_TO: formatAddress(to),
+      POINTSMAN_REASON: route.phase === 'steady' ? 'switch' : route.phase,
+      POINTSMAN_PLANNED: planned ? '1' : '0',
+    };
+  }
+}
+
+interface Call {
+  readonly path: string;
+  readonly route: Route;
+  readonly from: Address;
+  readonly to: Address;
+  readonly memory: HookMemory;
+}
+
+/** `<master> <leader|observer> start <from-ip> <from-port> <to-ip> <to-port>`. */
+function argumentsOf({ route, from, to }: Call): string[] {
+  return [route.master, route.role, 'start', from.host, String(from.port), to.host, String(to.port)];
+}
+
+type Verdict =
+  | { readonly kind: 'done' }
+  | { readonly kind: 'again'; readonly reason: string; readonly signal: number; readonly exitCode: number }
+  | { readonly kind: 'givenUp'; readonly reason: string; readonly exitCode: number };
+
+/** Stock's reading of a script's end: 0 done, 1 and signals again, anything else for good. */
+function verdictOf(end: ScriptEnd): Verdict {
+  switch (end.kind) {
+    case 'exited':
+      if (end.exitCode === 0) return { kind: 'done' };
+      if (end.exitCode === 1) return { kind: 'again', reason: 'asks for a retry (exit code 1)', signal: 0, exitCode: 1 };
+      return { kind: 'givenUp', reason: `exit code ${end.exitCode}`, exitCode: end.exitCode };
+    case 'signalled': return { kind: 'again', reason: `was killed by signal ${end.signal}`, signal: end.signal, exitCode: 0 };
+    case 'timedOut': return { kind: 'again', reason: 'ran too long and was killed', signal: 9, exitCode: 0 };
+    case 'aborted': return { kind: 'again', reason: 'was ended for a newer target', signal: 15, exitCode: 0 };
+    case 'notStarted': return { kind: 'again', reason: `could not be started: ${end.reason}`, signal: 0, exitCode: 99 };
+    case 'refused': return { kind: 'givenUp', reason: end.reason, exitCode: 2 };
+  }
+}
+
+/** `work`, or the signal's reason as soon as it aborts. */
+function abortable<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = (): void => reject(signal.reason as Error);
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+  });
+}
