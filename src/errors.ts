@@ -39,7 +39,13 @@ export class AgentError extends Error {
 export class FatalError extends AgentError {
   override readonly name = 'FatalError';
 
-  constructor(code: ErrorCode, message: string, readonly exitCode: number, context: Readonly<Record<string, unknown>> = {}, options?: ErrorOptions) {
+  constructor(
+    code: ErrorCode,
+    message: string,
+    readonly exitCode: number,
+    context: Readonly<Record<string, unknown>> = {},
+    options?: ErrorOptions,
+  ) {
     super(code, message, context, options);
   }
 }

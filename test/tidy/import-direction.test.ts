@@ -47,7 +47,8 @@ describe('the rule itself', () => {
     ['sentinel/core/tick.ts', `import { link } from '../runtime/link.js';`],
     ['sentinel/core/tick.ts', `const late = await import('ioredis');`],
     ['sentinel/runtime/link.ts', `import type { Route } from '../../route/route.js';`],
-    ['route/project.ts', `import { step } from '../sentinel/core/step.js';`],
+    ['route/project.ts', `import { Sentinel } from '../sentinel/index.js';`],
+    ['route/project.ts', `import { readFile } from 'node:fs/promises';`],
     ['dns/zone.ts', `import { createSocket } from 'node:dgram';`],
     ['dns/udp-server.ts', `import { Sentinel } from '../sentinel/index.js';`],
     ['publishers/hooks/run.ts', `export { kv } from '../consul/kv.js';`],
@@ -62,8 +63,8 @@ describe('the rule itself', () => {
 
   test.each([
     ['sentinel/core/tick.ts', `import { assert } from '../../assert.js'; import { parse } from '../wire/info.js';`],
-    ['route/project.ts', `import type { State } from '../sentinel/core/state.js';`],
-    ['route/project.ts', `import { type State, type Peer } from '../sentinel/core/state.js';`],
+    ['route/project.ts', `import { mastersOf } from '../sentinel/core/state.js';`],
+    ['route/project.ts', `import { type State, type Peer } from '../sentinel/index.js';`],
     ['publishers/dns-publisher.ts', `import { buildZone } from '../dns/zone.js';`],
     ['dns/udp-server.ts', `import { createSocket } from 'node:dgram'; import { answer } from './answer.js';`],
     ['cli/run.ts', `import { Agent } from '../agent.js'; import { Command } from 'commander';`],
