@@ -138,6 +138,7 @@ const APPLIED: Outcome = { kind: 'applied' };
 const refused = (message: string): Outcome => ({ kind: 'refused', message });
 const remarked = (message: string): Outcome => ({ kind: 'remarked', message });
 const UNRECOGNIZED = refused('Unrecognized sentinel configuration statement.');
+// Divergence D21, as in hellos: such an epoch can never be raised again.
 const EPOCH_TOO_HIGH = refused('Epoch is beyond 9007199254740991.');
 
 type GlobalStatement = (globals: Settings['globals'], value: string) => Outcome;

@@ -2,10 +2,12 @@
  * One line to arguments and back, by the server's quoting rules (sdssplitargs and sdscatrepr in sds.c).
  *
  * Shared by sentinel.conf and inline requests. Double quotes know `\n \r \t \a \b \xHH` and backslash as itself for any
- * other character; single quotes know only `\'`; a closing quote must end its argument. Blanks are the six ASCII ones.
+ * other character; single quotes know only `\'`; a closing quote must end its argument. Vertical tab and form feed are
+ * blanks between arguments, but do not end a bare one.
  */
 
 const BLANK = /[ \t\n\v\f\r]/;
+const END_OF_BARE = /[ \t\n\r]/;
 const NAMED_ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', a: '\x07', b: '\b' };
 
 /** The arguments of a line; `[]` for an empty one, null for unbalanced quotes. */
@@ -16,7 +18,7 @@ export function splitArgs(line: string): string[] | null {
     while (at < line.length && BLANK.test(line.charAt(at))) at++;
     if (at >= line.length) return args;
     let arg = '';
-    while (at < line.length && !BLANK.test(line.charAt(at))) {
+    while (at < line.length && !END_OF_BARE.test(line.charAt(at))) {
       const char = line.charAt(at);
       if (char !== '"' && char !== "'") {
         arg += char;
@@ -27,6 +29,7 @@ export function splitArgs(line: string): string[] | null {
       if (quoted === null || (quoted.end < line.length && !BLANK.test(line.charAt(quoted.end)))) return null;
       arg += quoted.text;
       at = quoted.end;
+      break;
     }
     args.push(arg);
   }
