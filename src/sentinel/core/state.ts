@@ -232,7 +232,7 @@ export interface SentinelState {
   nextConnectionId: ConnectionId;
   /** Last known IP of each host name; kept when a later look-up fails. */
   readonly hostIps: Map<string, string>;
-  /** Masters that the current step has to look at again; empty between steps. */
+  /** Masters that the current step has to look at; after it, those it has looked at (or removed). Emptied by the next step. */
   readonly touched: Set<string>;
 }
 

@@ -26,14 +26,15 @@ import { announce, announceText, log, touch } from './turn.js';
 /** Applies one input at `now` and returns what is to be done, in order. */
 export function step(state: SentinelState, input: Input, now: Millis): Effect[] {
   const turn: Turn = { state, now, effects: [] };
+  state.touched.clear();
   checkTilt(turn);
   apply(turn, input);
   for (const master of [...state.masters.values()]) {
     if (!state.touched.has(master.name) && now < master.nextPassMs) continue;
+    state.touched.add(master.name);
     passOver(turn, master);
     master.nextPassMs = passDueMs(state, master, now);
   }
-  state.touched.clear();
   return turn.effects;
 }
 
@@ -63,7 +64,7 @@ function apply(turn: Turn, input: Input): void {
     case 'hello':
       return applyHello(turn, input.payload);
     case 'command':
-      return executeCommand(turn, input.client, input.argv);
+      return executeCommand(turn, input.client, input.argv, input.facts);
     case 'resolved':
       return applyResolved(turn, input.host, input.ip);
     case 'scriptFailed':
@@ -107,7 +108,7 @@ function applyReply(turn: Turn, input: Extract<Input, { kind: 'reply' }>): void 
   const instance = addressee(turn.state, input.tag);
   // The record may be gone, or live on with another link: then the answer is about somebody else.
   if (instance === undefined || instance.link !== end.link) return;
-  touch(turn, input.tag.kind === 'ignored' ? '' : input.tag.instance.master);
+  touch(turn, instance.kind === 'master' ? instance.name : instance.master);
   dispatchReply(turn, instance, input);
 }
 

@@ -84,5 +84,5 @@ function restartClocks(instance: Instance, now: Millis): void {
 export function removeMaster(turn: Turn, master: Master): void {
   for (const instance of instancesOf(master)) releaseLink(turn, instance);
   turn.state.masters.delete(master.name);
-  turn.state.touched.delete(master.name);
+  touch(turn, master.name);
 }

@@ -6,6 +6,7 @@
 import type { Millis } from '../../time.js';
 import { addMs } from '../../time.js';
 import { NEVER } from './monitor.js';
+import { forgetFuture } from './rewind.js';
 import type { SentinelState } from './state.js';
 import type { Turn } from './turn.js';
 import { announceText, touch } from './turn.js';
@@ -17,6 +18,7 @@ export function checkTilt(turn: Turn): void {
   state.previousMs = now;
   if (elapsedMs < 0 || elapsedMs > state.tunables.tiltTriggerMs) {
     state.tiltSinceMs = now;
+    if (elapsedMs < 0) forgetFuture(state, now);
     announceText(turn, 'warning', '+tilt', '#tilt mode entered', null);
     touchAll(turn);
     return;

@@ -1,0 +1,68 @@
+/**
+ * The agent's view in one value: what `pointsman status` shows and GET /status answers. Its JSON is an interface.
+ */
+import type { OutputStatus } from '../publishers/reconciler.js';
+import { formatAddress } from '../sentinel/wire/address.js';
+import type { Master, SentinelState } from '../sentinel/index.js';
+import { announcedHost, currentMasterAddress, isDisconnected } from '../sentinel/index.js';
+import type { NodeAddress } from '../sentinel/index.js';
+import { whyNotEligible } from '../sentinel/core/promotion.js';
+
+export interface AgentStatus {
+  readonly sentinel: { readonly id: string; readonly epoch: number; readonly tilt: boolean };
+  readonly masters: readonly MasterStatus[];
+}
+
+export interface MasterStatus {
+  readonly name: string;
+  /** `host:port` that clients are sent to. */
+  readonly primary: string;
+  readonly state: 'ok' | 'sdown' | 'odown' | 'failover';
+  readonly failoverState: string | null;
+  readonly configEpoch: number;
+  readonly quorum: number;
+  readonly trusted: boolean;
+  readonly confirmed: boolean;
+  readonly phase: string;
+  readonly replicas: readonly NodeStatus[];
+  readonly sentinels: readonly NodeStatus[];
+  readonly outputs: readonly OutputStatus[];
+}
+
+export interface NodeStatus {
+  readonly address: string;
+  readonly state: 'ok' | 'sdown' | 'disconnected';
+  /** Replicas: why this one would not be promoted now; null = it may be. */
+  readonly notEligible: string | null;
+}
+
+export function statusOf(state: Readonly<SentinelState>, outputs: readonly OutputStatus[]): AgentStatus {
+  return {
+    sentinel: { id: state.myId, epoch: state.currentEpoch, tilt: state.tiltSinceMs !== null },
+    masters: [...state.masters.values()].map((master) => describeMaster(state, master, outputs)),
+  };
+}
+
+function describeMaster(state: Readonly<SentinelState>, master: Master, outputs: readonly OutputStatus[]): MasterStatus {
+  const text = (address: NodeAddress): string => formatAddress({ host: announcedHost(state.settings, address) || address.host, port: address.port });
+  const node = (instance: Parameters<typeof isDisconnected>[0], notEligible: string | null): NodeStatus => ({
+    address: text(instance.address),
+    state: instance.sdownSinceMs !== null ? 'sdown' : isDisconnected(instance) ? 'disconnected' : 'ok',
+    notEligible,
+  });
+  const { published, failover } = master;
+  return {
+    name: master.name,
+    primary: text(currentMasterAddress(master)),
+    state: failover !== null ? 'failover' : master.odownSinceMs !== null ? 'odown' : master.sdownSinceMs !== null ? 'sdown' : 'ok',
+    failoverState: failover?.state ?? null,
+    configEpoch: master.configEpoch,
+    quorum: master.quorum,
+    trusted: published.trusted,
+    confirmed: published.confirmed,
+    phase: published.phase,
+    replicas: [...master.replicas.values()].map((replica) => node(replica, whyNotEligible(state, master, replica, state.previousMs))),
+    sentinels: [...master.peers.values()].map((peer) => node(peer, null)),
+    outputs: outputs.filter((output) => output.master === master.name),
+  };
+}

@@ -1,0 +1,190 @@
+/**
+ * Wiring: builds the parts of one agent and starts and stops them in order. Nothing is decided here.
+ *
+ * Order of the start: outputs, ports (RESP, DNS, admin), state file, then the sentinel. The reverse at the stop; what was
+ * published stays (fail static).
+ */
+import { randomBytes } from 'node:crypto';
+import { dirname } from 'node:path';
+import type { AdminServer } from './admin/server.js';
+import { startAdminServer } from './admin/server.js';
+import { statusOf } from './admin/status.js';
+import type { DnsSection, PointsmanConfig } from './config/config.js';
+import type { DnsListeners } from './dns/listeners.js';
+import { startDnsListeners } from './dns/listeners.js';
+import { FileSerialStore } from './dns/serial-store.js';
+import { zoneSettingsOf } from './dns-wiring.js';
+import { EXIT, FatalError, messageOf } from './errors.js';
+import type { Log } from './log.js';
+import { ClientReconfigScript } from './publishers/hooks/client-reconfig-script.js';
+import { DnsPublisher } from './publishers/dns-publisher.js';
+import { Journal } from './publishers/journal.js';
+import { MappedPublisher } from './publishers/mapped-publisher.js';
+import type { Publisher } from './publishers/publisher.js';
+import { Reconciler } from './publishers/reconciler.js';
+import { projectRoute } from './route/project.js';
+import type { Route } from './route/route.js';
+import { sameRoute } from './route/route.js';
+import { createState } from './sentinel/index.js';
+import { SentinelGate } from './sentinel/runtime/command-gate.js';
+import type { ConfFile } from './sentinel/runtime/conf-file.js';
+import { ConfigStore } from './sentinel/runtime/config-store.js';
+import { Sentinel } from './sentinel/runtime/sentinel.js';
+import { SentinelServer } from './sentinel/runtime/server/server.js';
+import { serverOptionsOf } from './sentinel/runtime/server-settings.js';
+import { formatAddress } from './sentinel/wire/address.js';
+import { millis } from './time.js';
+
+export interface AgentOptions {
+  readonly file: ConfFile;
+  /** Null for a plain drop-in sentinel. */
+  readonly config: PointsmanConfig | null;
+  readonly log: Log;
+  /** SHUTDOWN on the port. */
+  readonly onShutdown: () => void;
+  /** SENTINEL SIMULATE-FAILURE. */
+  readonly onCrash: (code: number) => void;
+}
+
+const now = (): ReturnType<typeof millis> => millis(Date.now());
+
+export class Agent {
+  readonly #options: AgentOptions;
+  readonly #log: Log;
+  readonly #publishers: Publisher[] = [];
+  readonly #hook: ClientReconfigScript;
+  readonly #dns: DnsPublisher | null;
+  readonly #reconciler: Reconciler;
+  readonly #journal: Journal | null;
+  readonly #server: SentinelServer;
+  readonly sentinel: Sentinel;
+  #listeners: DnsListeners | null = null;
+  #admin: AdminServer | null = null;
+
+  constructor(options: AgentOptions) {
+    this.#options = options;
+    this.#log = options.log;
+    const { file, config, log } = options;
+    const state = createState({ conf: file.conf, freshId: randomBytes(20).toString('hex'), seed: randomBytes(6).readUIntBE(0, 6), now: now() });
+    state.settings.isolationAfterMs = config?.route.isolationAfterMs ?? null;
+
+    this.#hook = new ClientReconfigScript({
+      scriptOf: (master) => state.masters.get(master)?.clientReconfigScript ?? null,
+      log: log.child({ part: 'hook' }),
+      onFailure: (path, signal, exitCode) => this.sentinel.dispatch({ kind: 'scriptFailed', path, signal, exitCode }),
+      maxRuntimeMs: () => state.tunables.scriptMaxRuntimeMs,
+    });
+    this.#dns = config?.dns == null ? null : this.#makeDns(config.dns, config);
+    if (this.#dns !== null) this.#publishers.push(new MappedPublisher(this.#dns, config?.route.addressMap ?? []));
+    this.#publishers.push(this.#hook);
+    this.#journal = config?.journal == null ? null : new Journal({ ...config.journal, log: log.child({ part: 'journal' }) });
+    this.#reconciler = new Reconciler({
+      publishers: this.#publishers,
+      log: log.child({ part: 'outputs' }),
+      onResult: (result) => this.#journal?.output(result),
+    });
+
+    const gate = new SentinelGate({
+      sentinel: () => this.sentinel,
+      otherScripts: () => this.#hook.pending().map((script) => ({
+        argv: script.argv,
+        runs: script.runs,
+        pid: script.pid ?? 0,
+        atMs: script.running ? script.startedAtMs : script.dueAtMs,
+      })),
+      reply: (client, value) => this.#server.reply(client, value),
+      whyNotMonitorable: (name) => this.#dns?.whyNotAddable(name) ?? null,
+    });
+    this.#server = new SentinelServer(serverOptionsOf(file, log.child({ part: 'server' })), gate);
+    this.#server.onShutdown(options.onShutdown);
+    this.sentinel = new Sentinel({
+      state,
+      store: new ConfigStore(file.path),
+      log: log.child({ part: 'sentinel' }),
+      projectRoute,
+      sameRoute,
+      listener: {
+        reply: (client, value) => this.#server.reply(client, value),
+        publish: (name, payload) => this.#server.publish(name, payload),
+        routeChanged: (master, route) => this.#routeChanged(master, route),
+        exit: options.onCrash,
+      },
+    });
+  }
+
+  /** Opens everything and begins to monitor. Rejects with FatalError; nothing is left open then. */
+  async start(): Promise<void> {
+    try {
+      const bound = await this.#server.listen();
+      for (const address of bound) this.#log.info({ address: formatAddress({ host: address.address, port: address.port }) }, 'sentinel listens');
+      await this.#openDns();
+      await this.#openAdmin();
+      await this.#claimStateFile();
+    } catch (fault) {
+      await this.stop();
+      throw fault;
+    }
+    this.sentinel.start();
+  }
+
+  async stop(): Promise<void> {
+    await this.sentinel.stop();
+    await this.#reconciler.close();
+    await Promise.all(this.#publishers.map((publisher) => publisher.close()));
+    await this.#listeners?.close();
+    await this.#admin?.close();
+    await this.#server.close();
+    await this.#journal?.close();
+  }
+
+  /** A new sentinel gets its id on disk before anybody hears it (8.4); a file that has one is not touched. */
+  async #claimStateFile(): Promise<void> {
+    if (this.#options.file.conf.globals.myId !== null || (await this.sentinel.persist())) return;
+    throw new FatalError('STATE_UNWRITABLE', `state file ${this.#options.file.path} cannot be written`, EXIT.stateUnwritable);
+  }
+
+  #makeDns(section: DnsSection, config: PointsmanConfig): DnsPublisher {
+    return new DnsPublisher({
+      settings: zoneSettingsOf(section, config.route.allowLoopback),
+      masters: this.#options.file.conf.masters.map((master) => master.name),
+      listeners: () => this.#listeners?.addresses ?? [],
+      clock: now,
+      log: this.#log.child({ part: 'dns' }),
+      serials: new FileSerialStore(`${this.#options.file.path}.dns-serial`),
+    });
+  }
+
+  async #openDns(): Promise<void> {
+    const section = this.#options.config?.dns ?? null;
+    const publisher = this.#dns;
+    if (section === null || publisher === null) return;
+    const listen = section.listen.map(formatAddress);
+    this.#listeners = await startDnsListeners({ listen, zone: () => publisher.zone(), log: this.#log.child({ part: 'dns' }) });
+    for (const address of this.#listeners.addresses) this.#log.info({ address: formatAddress(address), zone: section.zone }, 'dns listens');
+  }
+
+  async #openAdmin(): Promise<void> {
+    const section = this.#options.config?.admin ?? null;
+    if (section === null) return;
+    this.#admin = await startAdminServer(section.listen, () => statusOf(this.sentinel.state, this.#reconciler.status()), this.#log.child({ part: 'admin' }));
+    this.#log.info({ address: formatAddress(this.#admin.address) }, 'admin listens');
+  }
+
+  #routeChanged(master: string, route: Route | null): void {
+    if (route === null) {
+      this.#journal?.forget(master);
+      return this.#reconciler.forget(master);
+    }
+    this.#journal?.route(route);
+    this.#reconciler.submit(route);
+  }
+}
+
+/** The folder that relative paths of the state file start from. */
+export function enterDirectory(file: ConfFile): void {
+  try {
+    process.chdir(file.directory);
+  } catch (fault) {
+    throw new FatalError('CONFIG_INVALID', `directory ${file.directory} of ${dirname(file.path)} cannot be entered: ${messageOf(fault)}`, EXIT.badConfig);
+  }
+}

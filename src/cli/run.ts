@@ -1,0 +1,123 @@
+/**
+ * `pointsman run` and `pointsman sentinel`: one agent until a signal, SHUTDOWN, or a simulated crash ends it.
+ */
+import { spawn } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
+import { Agent, enterDirectory } from '../agent.js';
+import type { PointsmanConfig } from '../config/config.js';
+import { EXIT, messageOf } from '../errors.js';
+import type { Log } from '../log.js';
+import { createLog } from '../log.js';
+import { describe } from '../sentinel/index.js';
+import type { ConfFile } from '../sentinel/runtime/conf-file.js';
+import { loadBoth, loadSentinel, refuseFaults } from './load-files.js';
+
+/** Set in the child of `daemonize yes`, so that it does not fork again. */
+const DAEMON_MARK = 'POINTSMAN_DAEMONIZED';
+
+/** The agent: sentinel, outputs, DNS, admin. Resolves to the exit status. */
+export async function run(yamlPath: string | null, flags: Readonly<Record<string, string>>): Promise<number> {
+  const { config, file, faults, warnings } = loadBoth(yamlPath, flags);
+  if (faults.length > 0 || file === null || config === null) refuseFaults(faults);
+  return serve(file, config, warnings);
+}
+
+/** The drop-in: `redis-sentinel <conf> [--directive value …]`. */
+export async function runSentinel(path: string, overrides: readonly string[]): Promise<number> {
+  const { file, faults, warnings } = loadSentinel(path, overrides);
+  if (faults.length > 0 || file === null) refuseFaults(faults);
+  return serve(file, null, warnings);
+}
+
+/** Turns `--port 26380 --sentinel "monitor m 127.0.0.1 6379 2"` into lines of configuration (8.1). */
+export function overrideLines(words: readonly string[]): string[] {
+  const lines: string[] = [];
+  for (const word of words) {
+    if (word.startsWith('--')) lines.push(word.slice(2));
+    else if (lines.length > 0) lines.push(`${lines.pop() ?? ''} ${word}`);
+  }
+  return lines;
+}
+
+async function serve(file: ConfFile, config: PointsmanConfig | null, warnings: readonly string[]): Promise<number> {
+  const word = (name: string): string => file.conf.server.get(name)?.at(-1)?.[0] ?? '';
+  if (word('daemonize').toLowerCase() === 'yes' && process.env[DAEMON_MARK] === undefined) return daemonize();
+  enterDirectory(file);
+  const log = makeLog(config, word('logfile'), word('loglevel'));
+  for (const warning of warnings) log.warn(warning);
+  const removePidFile = writePidFile(word('pidfile'), log);
+
+  let agent: Agent;
+  let crashed = false;
+  const ended = new Promise<number>((resolve) => {
+    const onCrash = (code: number): void => {
+      crashed = true;
+      resolve(code);
+    };
+    agent = new Agent({ file, config, log, onShutdown: () => resolve(EXIT.ok), onCrash });
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => {
+      log.info({ signal }, 'stopping');
+      resolve(EXIT.ok);
+    });
+    process.on('SIGHUP', () => log.warn('SIGHUP: re-reading pointsman.yaml is not served by this version; the running configuration stays'));
+    process.on('SIGUSR1', () => log.info(`state\n${describe(agent.sentinel.state)}`));
+    dumpOnBug(() => agent, log);
+  });
+  await agent!.start();
+  log.info({ id: agent!.sentinel.state.myId, masters: [...agent!.sentinel.state.masters.keys()] }, 'running');
+  const status = await ended;
+  // A simulated crash leaves everything as it lies.
+  if (crashed) return status;
+  await agent!.stop();
+  removePidFile();
+  return status;
+}
+
+/** A failed assertion anywhere: the state and the last inputs are worth more than a stack. main.ts ends the process. */
+function dumpOnBug(agent: () => Agent, log: Log): void {
+  process.on('uncaughtExceptionMonitor', (fault) => {
+    const { state, recentInputs } = agent().sentinel;
+    log.fatal({ error: messageOf(fault), stack: fault.stack }, 'bug');
+    log.fatal(`state at the bug\n${describe(state)}`);
+    for (const input of recentInputs) log.fatal(`input before the bug ${JSON.stringify(input).slice(0, 500)}`);
+  });
+}
+
+function makeLog(config: PointsmanConfig | null, logFile: string, logLevel: string): Log {
+  const destination = logFile === '' ? 2 : logFile;
+  if (config !== null) return createLog({ ...config.log, destination });
+  return createLog({ level: levelOf(logLevel), format: 'text', destination });
+}
+
+/** sentinel.conf's words for the log levels of this program. */
+function levelOf(word: string): 'trace' | 'debug' | 'info' | 'warn' | 'silent' {
+  switch (word.toLowerCase()) {
+    case 'debug':
+      return 'trace';
+    case 'verbose':
+      return 'debug';
+    case 'warning':
+      return 'warn';
+    case 'nothing':
+      return 'silent';
+    default:
+      return 'info';
+  }
+}
+
+function writePidFile(path: string, log: Log): () => void {
+  if (path === '') return () => undefined;
+  try {
+    writeFileSync(path, `${process.pid}\n`);
+  } catch (fault) {
+    // Stock goes on without it, too.
+    log.warn({ path, error: messageOf(fault) }, 'pidfile not written');
+  }
+  return () => rmSync(path, { force: true });
+}
+
+function daemonize(): number {
+  const child = spawn(process.execPath, process.argv.slice(1), { detached: true, stdio: 'ignore', env: { ...process.env, [DAEMON_MARK]: '1' } });
+  child.unref();
+  return EXIT.ok;
+}

@@ -1,0 +1,93 @@
+#!/usr/bin/env node
+/**
+ * The command line: verbs, signals, exit statuses. The only file that ends the process.
+ */
+import { Command, CommanderError } from 'commander';
+import { readFileSync } from 'node:fs';
+import { check } from './cli/check.js';
+import { runDemo } from './cli/demo.js';
+import { overrideLines, run, runSentinel } from './cli/run.js';
+import { status } from './cli/status.js';
+import { AgentError, EXIT, FatalError, messageOf } from './errors.js';
+
+const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
+const CONFIG_OPTION = ['--config <file>', 'pointsman.yaml (default: $POINTSMAN_CONFIG)'] as const;
+
+function configPath(options: { config?: string }): string | null {
+  return options.config ?? process.env['POINTSMAN_CONFIG'] ?? null;
+}
+
+function buildProgram(end: (status: number) => void): Command {
+  const program = new Command('pointsman')
+    .description('a complete Redis Sentinel that makes DNS and scripts follow the master')
+    .version(version)
+    .showHelpAfterError()
+    .exitOverride();
+  program
+    .command('run')
+    .description('run the agent: sentinel, DNS and other outputs')
+    .option(...CONFIG_OPTION)
+    .option('--log-level <level>', 'trace, debug, info, warn, error')
+    .action(async (options: { config?: string; logLevel?: string }) => {
+      end(await run(configPath(options), options.logLevel === undefined ? {} : { 'log.level': options.logLevel }));
+    });
+  program
+    .command('sentinel')
+    .description('drop-in for redis-sentinel: run from a stock sentinel.conf alone')
+    .argument('<sentinel.conf>')
+    .argument('[directives...]', 'overrides as redis-sentinel takes them, e.g. --port 26380')
+    .allowUnknownOption()
+    .passThroughOptions()
+    .action(async (path: string, words: string[]) => end(await runSentinel(path, overrideLines(words))));
+  program
+    .command('check')
+    .description('every fault of pointsman.yaml and its sentinel.conf at once; exit 0 ok, 64 bad')
+    .option(...CONFIG_OPTION)
+    .option('--sentinel <sentinel.conf>', 'check a stock file alone')
+    .action((options: { config?: string; sentinel?: string }) => end(check(configPath(options), options.sentinel ?? null)));
+  program
+    .command('status')
+    .description('what the running agent sees and has published')
+    .argument('[master]')
+    .option(...CONFIG_OPTION)
+    .option('--admin <host:port>', "the agent's admin port")
+    .option('--json', 'for programs')
+    .action(async (master: string | undefined, options: { config?: string; admin?: string; json?: boolean }) => {
+      end(await status({ config: configPath(options), admin: options.admin ?? null, master: master ?? null, json: options.json ?? false }));
+    });
+  program
+    .command('demo')
+    .description('local Redis 1 + 2, three agents and a ledger client; --once crashes the master and prints what it cost')
+    .option('--once', 'kill, wait, restart, print the table and end')
+    .option('--json', 'the result as one object')
+    .option('--rounds <n>', 'crashes to measure with --once', '1')
+    .option('--down-after <duration>', 'down-after-milliseconds of the sentinels', '1000ms')
+    .action(async (options: { once?: boolean; json?: boolean; rounds: string; downAfter: string }) => end(await runDemo(options)));
+  return program.enablePositionalOptions();
+}
+
+function exitStatusOf(fault: unknown): number {
+  if (fault instanceof CommanderError) return fault.exitCode === 0 ? EXIT.ok : EXIT.usage;
+  if (fault instanceof FatalError) return fault.exitCode;
+  return fault instanceof AgentError ? EXIT.failed : EXIT.bug;
+}
+
+function report(fault: unknown): void {
+  // commander has said its own message already.
+  if (fault instanceof CommanderError) return;
+  const text = fault instanceof AgentError || !(fault instanceof Error) ? messageOf(fault) : (fault.stack ?? fault.message);
+  process.stderr.write(text.split('\n').map((line) => `pointsman: ${line}\n`).join(''));
+}
+
+// A bug anywhere in a running agent: run.ts has dumped the state through its monitor; here the process ends.
+process.on('uncaughtException', (fault) => {
+  report(fault);
+  process.exit(EXIT.bug);
+});
+
+try {
+  await buildProgram((code) => process.exit(code)).parseAsync();
+} catch (fault) {
+  report(fault);
+  process.exit(exitStatusOf(fault));
+}

@@ -1,0 +1,35 @@
+/**
+ * An output that tells clients other addresses than the agent itself uses (route.address-map).
+ */
+import type { AddressMapping } from '../route/address-map.js';
+import { mapRoute } from '../route/address-map.js';
+import type { Route } from '../route/route.js';
+import type { Published, Publisher } from './publisher.js';
+
+export class MappedPublisher implements Publisher {
+  readonly name: string;
+  readonly deadlineMs: number;
+  readonly wantsUntrusted: boolean;
+  readonly #inner: Publisher;
+  readonly #mappings: readonly AddressMapping[];
+
+  constructor(inner: Publisher, mappings: readonly AddressMapping[]) {
+    this.name = inner.name;
+    this.deadlineMs = inner.deadlineMs;
+    this.wantsUntrusted = inner.wantsUntrusted;
+    this.#inner = inner;
+    this.#mappings = mappings;
+  }
+
+  apply(route: Route, signal: AbortSignal): Promise<Published> {
+    return this.#inner.apply(mapRoute(route, this.#mappings), signal);
+  }
+
+  forget(master: string): Promise<void> {
+    return this.#inner.forget(master);
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * The state file: sentinel.conf, rewritten in place so that a crash at any moment leaves the old text or the new one.
+ *
+ * New text to a temporary file beside it, fsync, mode and owner of the old one, rename, fsync of the folder. Where a rename
+ * is impossible (a single bind-mounted file: EBUSY) the text is written in place. Mirrors rewriteConfigOverwriteFile; unlike
+ * stock, mode and owner stay (Divergence D49) and a text that is on disk already is not written again.
+ */
+import { randomBytes } from 'node:crypto';
+import { constants } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
+import { access, open, readFile, rename, stat, unlink } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { AgentError, messageOf } from '../../errors.js';
+import type { ConfLine } from '../wire/sentinel-conf.js';
+import { rewriteConf, SENTINEL_KEYS } from '../wire/sentinel-conf.js';
+
+/** Rename is refused though writing is not: a mount point, another file system behind a link, a folder without our write bit. */
+const RENAME_IMPOSSIBLE = new Set(['EBUSY', 'EXDEV', 'EACCES', 'EPERM', 'EROFS']);
+
+export class ConfigStore {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  get path(): string {
+    return this.#path;
+  }
+
+  /** Null when the file can be written, else why not (stock's start-up check: access W_OK). */
+  async whyNotWritable(): Promise<string | null> {
+    try {
+      await access(this.#path, constants.W_OK);
+      return null;
+    } catch (fault) {
+      return messageOf(fault);
+    }
+  }
+
+  /**
+   * Merges `lines` into the file and brings it to the disk. `handled` are further keys that the caller answers for.
+   * @throws AgentError PERSIST_FAILED; the old text is then still whole.
+   */
+  async save(lines: readonly ConfLine[], handled: Iterable<string> = []): Promise<void> {
+    try {
+      const old = await readOrEmpty(this.#path);
+      const text = rewriteConf(old.text, lines, new Set([...SENTINEL_KEYS, ...handled]));
+      if (old.exists && text === old.text) return;
+      await this.#replace(text, old.mode, old.owner);
+    } catch (fault) {
+      throw new AgentError('PERSIST_FAILED', `state file ${this.#path} cannot be saved: ${messageOf(fault)}`, { path: this.#path }, { cause: fault });
+    }
+  }
+
+  async #replace(text: string, mode: number, owner: { uid: number; gid: number } | null): Promise<void> {
+    const temporary = `${this.#path}.${randomBytes(6).toString('hex')}`;
+    try {
+      await writeThrough(temporary, text, 'wx', mode, owner);
+      await rename(temporary, this.#path);
+      await syncFolder(dirname(this.#path));
+    } catch (fault) {
+      await unlink(temporary).catch(() => undefined);
+      if (!RENAME_IMPOSSIBLE.has((fault as NodeJS.ErrnoException).code ?? '')) throw fault;
+      await writeThrough(this.#path, text, 'r+', null, null);
+    }
+  }
+}
+
+async function readOrEmpty(path: string): Promise<{ text: string; exists: boolean; mode: number; owner: { uid: number; gid: number } | null }> {
+  try {
+    const [text, { mode, uid, gid }] = await Promise.all([readFile(path, 'utf8'), stat(path)]);
+    return { text, exists: true, mode: mode & 0o7777, owner: { uid, gid } };
+  } catch (fault) {
+    if ((fault as NodeJS.ErrnoException).code !== 'ENOENT') throw fault;
+    return { text: '', exists: false, mode: 0o644, owner: null };
+  }
+}
+
+async function writeThrough(path: string, text: string, flags: string, mode: number | null, owner: { uid: number; gid: number } | null): Promise<void> {
+  // Restrictive first: a password in the file must not be readable by others for a moment.
+  const file = await open(path, flags, 0o600);
+  try {
+    const { bytesWritten } = await file.write(text, 0);
+    if (bytesWritten !== Buffer.byteLength(text)) throw new Error(`only ${bytesWritten} bytes were written`);
+    if (flags === 'r+') await file.truncate(bytesWritten);
+    if (owner !== null) await adopt(file, owner);
+    if (mode !== null) await file.chmod(mode);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function adopt(file: FileHandle, owner: { uid: number; gid: number }): Promise<void> {
+  const own = await file.stat();
+  if (own.uid === owner.uid && own.gid === owner.gid) return;
+  // Only root may give a file away; for everybody else the new owner is the one who writes.
+  await file.chown(owner.uid, owner.gid).catch(() => undefined);
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
