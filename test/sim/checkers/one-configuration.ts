@@ -1,0 +1,43 @@
+/**
+ * I1: one configuration per (master, configEpoch), over all sentinels and all times. And the Route of a sentinel is always
+ * such a configuration, never anything else, and (I8, on one sentinel) never goes back to a lower one.
+ */
+import { formatAddress } from '../../../src/sentinel/wire/address.js';
+import { currentMasterAddress } from '../../../src/sentinel/index.js';
+import type { SentinelHost } from '../sentinel-host.js';
+import type { Checker, Verdict } from './checker.js';
+import { mastersOf } from './checker.js';
+
+export class OneConfiguration implements Checker {
+  readonly name = 'I1 one configuration per epoch';
+  readonly #addresses = new Map<string, { readonly address: string; readonly by: string }>();
+  readonly #highestRoute = new Map<string, number>();
+
+  stepped(host: SentinelHost): Verdict {
+    for (const master of mastersOf(host)) {
+      const current = currentMasterAddress(master);
+      const address = `${current.ip}:${current.port}`;
+      const key = `${master.name}/${master.configEpoch}`;
+      const known = this.#addresses.get(key);
+      if (known === undefined) this.#addresses.set(key, { address, by: host.name });
+      else if (known.address !== address) return `${key} is ${known.address} for ${known.by} and ${address} for ${host.name}`;
+      const verdict = this.#checkRoute(host, master.name);
+      if (verdict !== null) return verdict;
+    }
+    return null;
+  }
+
+  #checkRoute(host: SentinelHost, name: string): Verdict {
+    const route = host.state === null ? null : host.core.projectRoute(host.state, name);
+    if (route === null || route.primary === null) return null;
+    const known = this.#addresses.get(`${name}/${route.configEpoch}`);
+    const primary = formatAddress(route.primary);
+    if (known?.address !== primary) return `${host.name} routes ${name} to ${primary}, which is no configuration of epoch ${route.configEpoch}`;
+    if (!route.trusted || !route.confirmed) return null;
+    const key = `${host.name}/${name}`;
+    const highest = this.#highestRoute.get(key) ?? 0;
+    if (route.configEpoch < highest) return `the Route of ${name} on ${host.name} went back from ${highest} to ${route.configEpoch}`;
+    this.#highestRoute.set(key, route.configEpoch);
+    return null;
+  }
+}

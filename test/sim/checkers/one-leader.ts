@@ -1,0 +1,30 @@
+/**
+ * I3: at most one sentinel is elected per (master, epoch). Counts once the election has left the sentinel (its event is out),
+ * since a crash before that undoes it.
+ */
+import type { Effect, Input } from '../../../src/sentinel/index.js';
+import type { SentinelHost } from '../sentinel-host.js';
+import type { Checker, Verdict } from './checker.js';
+import { masterInEvent } from './checker.js';
+
+export class OneLeader implements Checker {
+  readonly name = 'I3 one leader per epoch';
+  readonly #epochs = new WeakMap<Effect, number>();
+  readonly #leaders = new Map<string, string>();
+
+  stepped(host: SentinelHost, _input: Input, effects: readonly Effect[]): Verdict {
+    for (const effect of effects) {
+      if (effect.kind === 'event' && effect.name === '+elected-leader') this.#epochs.set(effect, host.state?.currentEpoch ?? 0);
+    }
+    return null;
+  }
+
+  carriedOut(host: SentinelHost, effect: Effect): Verdict {
+    const epoch = this.#epochs.get(effect);
+    if (epoch === undefined || effect.kind !== 'event') return null;
+    const key = `${masterInEvent(effect)}/${epoch}`;
+    const leader = this.#leaders.get(key) ?? host.name;
+    this.#leaders.set(key, leader);
+    return leader === host.name ? null : `${leader} and ${host.name} were both elected for ${key}`;
+  }
+}

@@ -1,0 +1,394 @@
+/**
+ * A model of one Redis server: role, replication link, data, and the commands that a sentinel and a client send.
+ *
+ * It follows what 7.0 does where Sentinel can see it: replicas and masters cut their replicas' links when their own role or
+ * history changes, CONFIG REWRITE is what a restart comes back to, CLIENT KILL spares the sender, a master's PUBLISH reaches
+ * its replicas' subscribers, a full resync makes the node answer LOADING for a while.
+ */
+import type { Address } from '../../src/sentinel/wire/address.js';
+import { sameAddress } from '../../src/sentinel/wire/address.js';
+import type { RespValue } from '../../src/sentinel/wire/resp-value.js';
+import { array, bulk, error, integer, OK, simple } from '../../src/sentinel/wire/resp-value.js';
+import type { Draw } from './draw.js';
+import type { Ear, Machine, Message, Network, Socket } from './network.js';
+import { infoText, roleReply } from './redis-texts.js';
+import type { StreamEntry } from './replication.js';
+import { ReplicationLog } from './replication.js';
+
+export interface RedisOptions {
+  readonly backlogSize: number;
+  /** Longest handshake, snapshot and loading times. */
+  readonly maxHandshakeMs: number;
+  readonly maxSnapshotMs: number;
+  readonly maxLoadingMs: number;
+  readonly replTimeoutMs: number;
+}
+
+interface Session {
+  readonly socket: Socket;
+  kind: 'normal' | 'pubsub' | 'replica';
+  channels: Set<string>;
+  /** Queued commands of a MULTI. */
+  multi: (readonly string[])[] | null;
+  /** A replica's address, and whether the stream flows to it. */
+  from: string;
+  online: boolean;
+  ackOffset: number;
+}
+
+/** What the node tells those who watch the simulation. */
+export interface NodeWatcher {
+  replicaOf(node: RedisNode, target: Address | null, by: Machine | null): void;
+  note(node: RedisNode, text: string): void;
+}
+
+const CRON_MS = 1_000;
+const STREAM_PING_MS = 10_000;
+
+export class RedisNode {
+  runId = '';
+  log: ReplicationLog;
+  /** Whom it follows; null = it is a master. */
+  master: Address | null;
+  linkUp = false;
+  linkDownSinceMs: number | null = null;
+  isSyncing = false;
+  isLoading = false;
+  priority = 100;
+  /** Set by a script: replaces the reply to a command, e.g. PING by -BUSY. */
+  readonly canned = new Map<string, RespValue>();
+  #rewritten: Address | null;
+  #sessions = new Set<Session>();
+  #masterSocket: Socket | null = null;
+  #masterHeardMs = 0;
+  #life = 0;
+  #lastStreamPingMs = 0;
+
+  constructor(
+    readonly network: Network,
+    readonly machine: Machine,
+    readonly draw: Draw,
+    readonly options: RedisOptions,
+    readonly watcher: NodeWatcher,
+    master: Address | null,
+  ) {
+    this.master = master;
+    this.#rewritten = master;
+    this.log = new ReplicationLog(draw.hex(40), options.backlogSize);
+  }
+
+  get isRunning(): boolean {
+    return this.machine.accept !== null;
+  }
+
+  nowMs(): number {
+    return this.network.clock.nowMs;
+  }
+
+  /** Starts the process as its configuration file says; `keepData` false: the data directory is empty. */
+  start(keepData: boolean): void {
+    const { values } = this.log;
+    this.log = new ReplicationLog(this.draw.hex(40), this.options.backlogSize);
+    if (keepData) this.log.values = values;
+    this.runId = this.draw.hex(40);
+    this.master = this.#rewritten;
+    this.linkUp = false;
+    this.linkDownSinceMs = null;
+    this.isSyncing = false;
+    this.#masterSocket = null;
+    this.#sessions = new Set();
+    this.#lastStreamPingMs = this.nowMs();
+    if (!this.machine.isUp) this.network.powerOn(this.machine);
+    this.machine.accept = (socket) => this.#accept(socket);
+    if (keepData && values.length > 0) this.#load(() => undefined);
+    this.#cron(this.#life);
+  }
+
+  /** The process dies at once; `withMachine`: nobody is told. */
+  kill(withMachine: boolean): void {
+    this.#life++;
+    this.isLoading = false;
+    if (withMachine) this.network.killMachine(this.machine);
+    else this.network.killProcess(this.machine);
+  }
+
+  replicaLines(): string[] {
+    const replicas = [...this.#sessions].filter((session) => session.from !== '');
+    return [
+      `connected_slaves:${replicas.length}`,
+      ...replicas.map(({ from, online, ackOffset }, index) => {
+        const [ip, port] = from.split(' ');
+        return `slave${index}:ip=${ip},port=${port},state=${online ? 'online' : 'wait_bgsave'},offset=${ackOffset},lag=0`;
+      }),
+    ];
+  }
+
+  replicaAddresses(): (readonly [string, string, string])[] {
+    return [...this.#sessions]
+      .filter((session) => session.online)
+      .map(({ from, ackOffset }) => [...from.split(' '), String(ackOffset)] as unknown as readonly [string, string, string]);
+  }
+
+  #later(delayMs: number, run: () => void): void {
+    const life = this.#life;
+    this.network.clock.after(delayMs, () => {
+      if (life === this.#life) this.machine.deliver(() => (life === this.#life ? run() : undefined));
+    });
+  }
+
+  #load(done: () => void): void {
+    this.isLoading = true;
+    this.#later(this.draw.between(0, this.options.maxLoadingMs), () => {
+      this.isLoading = false;
+      done();
+    });
+  }
+
+  #cron(life: number): void {
+    if (life !== this.#life) return;
+    const { replTimeoutMs } = this.options;
+    if (this.master === null) {
+      const pings = this.nowMs() - this.#lastStreamPingMs >= STREAM_PING_MS && [...this.#sessions].some((session) => session.online);
+      if (pings) {
+        this.#lastStreamPingMs = this.nowMs();
+        this.#feed({ kind: 'ping' });
+      }
+    } else if (this.#masterSocket === null) {
+      this.#connectToMaster(this.master);
+    } else if (this.nowMs() - this.#masterHeardMs > replTimeoutMs) {
+      this.#loseMaster('replication timeout');
+    } else if (this.linkUp) {
+      this.#masterSocket.send({ kind: 'ack', offset: this.log.offset });
+    }
+    this.#later(CRON_MS, () => this.#cron(life));
+  }
+
+  #accept(socket: Socket): Ear {
+    const session: Session = { socket, kind: 'normal', channels: new Set(), multi: null, from: '', online: false, ackOffset: 0 };
+    this.#sessions.add(session);
+    return {
+      receive: (message) => this.#receive(session, message),
+      closed: () => this.#sessions.delete(session),
+    };
+  }
+
+  #receive(session: Session, message: Message): void {
+    switch (message.kind) {
+      case 'request':
+        return this.#request(session, message.argv);
+      case 'psync':
+        return this.#serveReplica(session, message);
+      case 'ack':
+        session.ackOffset = message.offset;
+        return;
+      default:
+        return;
+    }
+  }
+
+  #request(session: Session, argv: readonly string[]): void {
+    const word = (argv[0] ?? '').toUpperCase();
+    const reply = (value: RespValue): void => session.socket.send({ kind: 'reply', value });
+    if (session.multi !== null && word !== 'EXEC') {
+      session.multi.push(argv);
+      return reply(simple('QUEUED'));
+    }
+    if (word === 'EXEC') {
+      const queued = session.multi ?? [];
+      session.multi = null;
+      return reply(array(queued.map((queuedArgv) => this.#execute(session, queuedArgv))));
+    }
+    reply(this.#execute(session, argv));
+  }
+
+  #execute(session: Session, argv: readonly string[]): RespValue {
+    const word = (argv[0] ?? '').toUpperCase();
+    const canned = this.canned.get(word);
+    if (canned !== undefined) return canned;
+    switch (word) {
+      case 'PING':
+        return this.isLoading ? error('LOADING Redis is loading the dataset in memory') : simple('PONG');
+      case 'INFO':
+        return bulk(infoText(this));
+      case 'ROLE':
+        return roleReply(this);
+      case 'MULTI':
+        session.multi = [];
+        return OK;
+      case 'SLAVEOF':
+      case 'REPLICAOF':
+        return this.#commandReplicaOf(session, argv);
+      case 'CONFIG':
+        this.#rewritten = this.master;
+        return OK;
+      case 'CLIENT':
+        return this.#client(session, argv);
+      case 'SUBSCRIBE':
+        session.kind = 'pubsub';
+        session.channels.add(argv[1] ?? '');
+        return array([bulk('subscribe'), bulk(argv[1] ?? ''), integer(1)]);
+      case 'PUBLISH':
+        if (this.isLoading) return error('LOADING Redis is loading the dataset in memory');
+        return this.#publish(argv[1] ?? '', argv[2] ?? '');
+      case 'SET':
+        if (this.isLoading) return error('LOADING Redis is loading the dataset in memory');
+        if (this.master !== null) return error("READONLY You can't write against a read only replica.");
+        this.#feed({ kind: 'write', value: Number(argv[1]) });
+        return OK;
+      default:
+        return OK;
+    }
+  }
+
+  #client(session: Session, argv: readonly string[]): RespValue {
+    if (argv[1]?.toUpperCase() !== 'KILL') return OK;
+    const kind = argv[3]?.toLowerCase();
+    const victims = [...this.#sessions].filter((other) => other !== session && other.kind === kind);
+    for (const victim of victims) {
+      this.#sessions.delete(victim);
+      victim.socket.close('killed');
+    }
+    return integer(victims.length);
+  }
+
+  #publish(channel: string, payload: string): RespValue {
+    const reached = this.#toSubscribers(channel, payload);
+    if (this.master === null) this.#feed({ kind: 'publish', channel, payload });
+    return integer(reached);
+  }
+
+  #toSubscribers(channel: string, payload: string): number {
+    let reached = 0;
+    for (const session of this.#sessions) {
+      if (!session.channels.has(channel)) continue;
+      session.socket.send({ kind: 'push', channel, payload });
+      reached++;
+    }
+    return reached;
+  }
+
+  /** A new entry of our own history goes to the backlog and to the replicas. */
+  #feed(entry: StreamEntry, offset?: number): void {
+    this.log.append(entry, offset);
+    for (const session of this.#sessions) {
+      if (session.online) session.socket.send({ kind: 'stream', offset: this.log.offset, entry });
+    }
+  }
+
+  #commandReplicaOf(session: Session, argv: readonly string[]): RespValue {
+    const [, host = '', port = ''] = argv;
+    const target = host.toUpperCase() === 'NO' ? null : { host, port: Number(port) };
+    this.watcher.replicaOf(this, target, session.socket.remote);
+    this.follow(target);
+    return OK;
+  }
+
+  /** REPLICAOF: the same master again changes nothing. */
+  follow(target: Address | null): void {
+    if (target === null ? this.master === null : this.master !== null && sameAddress(target, this.master)) return;
+    this.#masterSocket?.close('role change');
+    this.#masterSocket = null;
+    this.linkUp = false;
+    this.isSyncing = false;
+    this.linkDownSinceMs = target === null ? null : this.nowMs();
+    if (target === null) this.log.branch(this.draw.hex(40));
+    this.master = target;
+    this.#dropReplicas();
+    this.watcher.note(this, target === null ? 'is a master now' : `follows ${target.host}:${target.port} now`);
+    if (target !== null) this.#later(1, () => (this.#masterSocket === null ? this.#connectToMaster(target) : undefined));
+  }
+
+  /** Replicas must learn that the history changed. */
+  #dropReplicas(): void {
+    for (const session of [...this.#sessions]) {
+      if (session.kind !== 'replica') continue;
+      this.#sessions.delete(session);
+      session.socket.close('history changed');
+    }
+  }
+
+  #connectToMaster(target: Address): void {
+    if (this.master !== target || this.isLoading) return;
+    this.#masterHeardMs = this.nowMs();
+    const socket = this.network.connect(this.machine, target.host, target.port, {
+      up: () => {
+        this.#later(this.draw.between(1, this.options.maxHandshakeMs), () => {
+          const { replid, offset } = this.log;
+          socket.send({ kind: 'psync', replid, offset, from: `${this.machine.ip} ${this.machine.port}` });
+        });
+      },
+      receive: (message) => {
+        if (this.#masterSocket === socket) this.#fromMaster(message);
+      },
+      closed: (reason) => {
+        if (this.#masterSocket === socket) this.#loseMaster(reason);
+      },
+    });
+    this.#masterSocket = socket;
+  }
+
+  #loseMaster(reason: string): void {
+    this.#masterSocket?.close(reason);
+    this.#masterSocket = null;
+    this.isSyncing = false;
+    if (this.linkUp) this.linkDownSinceMs = this.nowMs();
+    this.linkUp = false;
+  }
+
+  #fromMaster(message: Message): void {
+    this.#masterHeardMs = this.nowMs();
+    switch (message.kind) {
+      case 'psyncRefused':
+        return this.#loseMaster('no master link there');
+      case 'continue':
+        this.log.continueAs(message.replid);
+        return this.#linked('partial');
+      case 'fullResync': {
+        const socket = this.#masterSocket;
+        this.isSyncing = true;
+        this.#dropReplicas();
+        this.log.replace(message.replid, message.offset, message.values);
+        // What arrives while loading is kept by the kernel; the model takes it at once, which nobody can tell apart.
+        return this.#load(() => (this.#masterSocket === socket && socket !== null ? this.#linked('full') : undefined));
+      }
+      case 'stream':
+        if (message.entry.kind === 'publish') this.#toSubscribers(message.entry.channel, message.entry.payload);
+        return this.#feed(message.entry, message.offset);
+      default:
+        return;
+    }
+  }
+
+  #linked(how: string): void {
+    this.isSyncing = false;
+    this.linkUp = true;
+    this.linkDownSinceMs = null;
+    this.watcher.note(this, `synced (${how}) at ${this.log.offset}`);
+  }
+
+  #serveReplica(session: Session, ask: { readonly replid: string; readonly offset: number; readonly from: string }): void {
+    const refused = this.isLoading || (this.master !== null && !this.linkUp);
+    if (refused) return session.socket.send({ kind: 'psyncRefused' });
+    session.kind = 'replica';
+    session.from = ask.from;
+    const missing = this.log.missing(ask.replid, ask.offset);
+    if (missing === null) {
+      this.#later(this.draw.between(1, this.options.maxSnapshotMs), () => {
+        if (!this.#sessions.has(session)) return;
+        const { replid, offset, values } = this.log;
+        session.socket.send({ kind: 'fullResync', replid, offset, values: [...values] });
+        session.online = true;
+      });
+      return;
+    }
+    session.socket.send({ kind: 'continue', replid: this.log.replid });
+    for (const { offset, entry } of missing) session.socket.send({ kind: 'stream', offset, entry });
+    session.online = true;
+  }
+
+  /** For checkers: INFO would say the same. */
+  facts(): string {
+    const link = this.master === null ? '' : ` of ${this.master.host}:${this.master.port} link ${this.linkUp ? 'up' : 'down'}`;
+    return `${this.isRunning ? (this.master === null ? 'master' : 'replica') : 'dead'}${link} offset ${this.log.offset} keys ${this.log.values.length}`;
+  }
+}

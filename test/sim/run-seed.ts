@@ -1,0 +1,92 @@
+/**
+ * One life of one world: warm up, safety (faults, nothing may go wrong for good), heal, liveness (everything must come right).
+ */
+import { messageOf } from '../../src/errors.js';
+import type { Core } from './core.js';
+import { convergenceLimitMs, whyNotConverged } from './convergence.js';
+import { Draw } from './draw.js';
+import { Faults } from './faults.js';
+import type { WorldOptions } from './options.js';
+import { drawOptions } from './options.js';
+import { Violation, World } from './world.js';
+
+export interface Life {
+  readonly seed: number;
+  readonly options: WorldOptions;
+  /** null = all is well; else what went wrong. */
+  readonly failure: string | null;
+  readonly hash: string;
+  readonly traceLines: number;
+  /** The last lines of the trace. */
+  readonly tail: readonly string[];
+  readonly steps: number;
+  readonly failovers: number;
+  readonly simulatedMs: number;
+  readonly acknowledged: number;
+}
+
+const LOOK_EVERY_MS = 500;
+/** Agreement has to last. */
+const STEADY_MS = 5_000;
+const MAX_WARM_UP_MS = 60_000;
+
+/** Lives through the world of a seed. Deterministic: the same seed and core give the same hash. */
+export function runSeed(seed: number, core: Core, echo: ((line: string) => void) | null = null): Life {
+  const options = drawOptions(seed);
+  let failovers = 0;
+  const world = new World(core, options, seed, echo);
+  const countFailovers = world.carriedOut.bind(world);
+  world.carriedOut = (host, effect) => {
+    if (effect.kind === 'event' && effect.name === '+promoted-slave') failovers++;
+    countFailovers(host, effect);
+  };
+  const startMs = world.clock.nowMs;
+  let failure: string | null = null;
+  try {
+    live(world, seed);
+  } catch (error) {
+    failure = error instanceof Violation ? error.message : ((error as Error).stack ?? messageOf(error));
+  }
+  const { trace, steps } = world;
+  return {
+    seed, options, failure, hash: trace.hash(), traceLines: trace.lines, tail: trace.tail(), steps, failovers,
+    simulatedMs: world.clock.nowMs - startMs,
+    acknowledged: world.writers.reduce((sum, writer) => sum + writer.acknowledged, 0),
+  };
+}
+
+function live(world: World, seed: number): void {
+  world.start();
+  if (!world.options.introduced) awaitConvergence(world, MAX_WARM_UP_MS, 'before any fault', 0);
+  const faults = new Faults(world, new Draw(seed + 2));
+  faults.start();
+  world.clock.runUntil(world.clock.nowMs + world.options.safetyMs);
+  faults.stop();
+  world.healAll();
+  awaitConvergence(world, convergenceLimitMs(world), 'after healing', STEADY_MS);
+}
+
+function awaitConvergence(world: World, limitMs: number, when: string, steadyMs: number): void {
+  const { clock } = world;
+  const deadlineMs = clock.nowMs + limitMs;
+  let agreedSinceMs: number | null = null;
+  while (clock.nowMs < deadlineMs || agreedSinceMs !== null) {
+    clock.runUntil(clock.nowMs + LOOK_EVERY_MS);
+    const agreed = whyNotConverged(world).length === 0;
+    agreedSinceMs = agreed ? (agreedSinceMs ?? clock.nowMs) : null;
+    if (agreedSinceMs !== null && clock.nowMs - agreedSinceMs >= steadyMs) return;
+  }
+  const states = world.hosts.map((host) => `${host.name}: ${host.state === null ? 'dead' : world.core.describe(host.state)}`);
+  throw new Violation(['I9 not converged', `${when} in ${limitMs} ms:`, ...whyNotConverged(world), ...states].join('\n'));
+}
+
+/** The report of a failed life: everything that is needed to look at it again. */
+export function reportOf(life: Life): string {
+  return [
+    `seed ${life.seed} failed: ${life.failure}`,
+    `options: ${JSON.stringify(life.options)}`,
+    `reproduce: npm run sim -- --seed ${life.seed} --trace`,
+    `last ${life.tail.length} of ${life.traceLines} trace lines:`,
+    ...life.tail,
+  ].join('\n');
+}

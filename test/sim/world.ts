@@ -1,0 +1,217 @@
+/**
+ * One simulated world: machines, network, sentinels, nodes and clients, built from options, watched by the checkers.
+ */
+import { must } from '../../src/assert.js';
+import type { Address } from '../../src/sentinel/wire/address.js';
+import { formatAddress } from '../../src/sentinel/wire/address.js';
+import type { RespValue } from '../../src/sentinel/wire/resp-value.js';
+import type { Effect, Input } from '../../src/sentinel/index.js';
+import type { LoadedConf } from '../../src/sentinel/wire/sentinel-conf.js';
+import { EpochsNeverFall } from './checkers/epochs-never-fall.js';
+import type { Checker, Verdict } from './checkers/checker.js';
+import { NoBusyLoop } from './checkers/no-busy-loop.js';
+import { OneConfiguration } from './checkers/one-configuration.js';
+import { OneLeader } from './checkers/one-leader.js';
+import { OneVote } from './checkers/one-vote.js';
+import { OwnNodes } from './checkers/own-nodes.js';
+import { SavedBeforeSpoken } from './checkers/saved-before-spoken.js';
+import { EventQueue } from './clock.js';
+import type { Core } from './core.js';
+import { Disk } from './disk.js';
+import { Draw } from './draw.js';
+import type { Machine } from './network.js';
+import { Network } from './network.js';
+import type { WorldOptions } from './options.js';
+import type { NodeWatcher } from './redis-node.js';
+import { RedisNode } from './redis-node.js';
+import type { HostWatcher } from './sentinel-host.js';
+import { SentinelHost } from './sentinel-host.js';
+import { firstConf } from './first-conf.js';
+import { Trace } from './trace.js';
+import { Writer } from './writer.js';
+
+/** An invariant is broken; the message says which and how. */
+export class Violation extends Error {
+  override readonly name = 'Violation';
+}
+
+/** 2001-09-09: a round number far from zero, since stock's code treats 0 as "never". */
+const START_MS = 1_000_000_000_000;
+
+export class World implements HostWatcher, NodeWatcher {
+  readonly clock = new EventQueue(START_MS);
+  readonly trace: Trace;
+  readonly network: Network;
+  readonly hosts: SentinelHost[] = [];
+  readonly nodes: RedisNode[] = [];
+  readonly writers: Writer[] = [];
+  readonly checkers: readonly Checker[];
+  steps = 0;
+  readonly #groups = new Map<string, string>();
+
+  constructor(
+    readonly core: Core,
+    readonly options: WorldOptions,
+    seed: number,
+    echo: ((line: string) => void) | null = null,
+  ) {
+    const draw = new Draw(seed + 1);
+    this.trace = new Trace(() => this.clock.nowMs - START_MS, echo);
+    this.network = new Network(this.clock, draw.fork(), options.network);
+    this.#addNodes(draw.fork());
+    this.#addSentinels(draw.fork());
+    this.#addWriters(draw.fork());
+    const groupOf = (ip: string): string | null => this.groupOf(ip);
+    this.checkers = [
+      new OneConfiguration(), new EpochsNeverFall(groupOf), new OneLeader(), new OneVote(groupOf), new OwnNodes(groupOf),
+      new SavedBeforeSpoken(groupOf), new NoBusyLoop(),
+    ];
+  }
+
+  #addNodes(draw: Draw): void {
+    this.options.groups.forEach((group, groupIndex) => {
+      const master = { host: `10.1.${groupIndex}.1`, port: 6379 };
+      for (let index = 1; index <= group.replicas + 1; index++) {
+        const machine = this.network.addMachine(`${group.name.charAt(0)}${index}`, `10.1.${groupIndex}.${index}`, 6379);
+        this.#groups.set(machine.ip, group.name);
+        this.nodes.push(new RedisNode(this.network, machine, draw.fork(), this.options.redis, this, index === 1 ? null : master));
+      }
+    });
+  }
+
+  #addSentinels(draw: Draw): void {
+    const ids = Array.from({ length: this.options.sentinels }, () => draw.hex(40));
+    ids.forEach((_, index) => {
+      const machine = this.network.addMachine(`s${index + 1}`, `10.0.0.${index + 1}`, 26379);
+      const disk = new Disk(this.clock, draw.fork(), { maxWriteMs: this.options.maxDiskWriteMs }, firstConf(this.options, ids, index));
+      this.hosts.push(new SentinelHost(this.core, this.network, machine, disk, draw.fork(), { tunables: this.options.tunables }, this));
+    });
+  }
+
+  #addWriters(draw: Draw): void {
+    this.options.groups.forEach((group, index) => {
+      const machine = this.network.addMachine(`c${index + 1}`, `10.2.0.${index + 1}`, 1);
+      const choice = draw.fork();
+      this.writers.push(new Writer(this.network, machine, draw.fork(), this.options.meanWriteGapMs, () => this.#routeFor(group.name, choice)));
+    });
+  }
+
+  #routeFor(group: string, choice: Draw): Address | null {
+    const { state, core } = choice.oneOf(this.hosts);
+    const route = state === null ? null : core.projectRoute(state, group);
+    return route !== null && route.trusted && route.confirmed ? route.primary : null;
+  }
+
+  start(): void {
+    for (const node of this.nodes) node.start(true);
+    for (const host of this.hosts) host.start();
+    for (const writer of this.writers) writer.start();
+  }
+
+  /** Faults end, machines come back, and everybody runs. */
+  healAll(): void {
+    this.trace.add('!!', 'everything is healed');
+    this.network.mendAll();
+    for (const machine of this.network.machines) machine.resume();
+    for (const host of this.hosts) {
+      host.disk.slowMs = 0;
+      host.disk.isFailing = false;
+      this.restartSentinel(host);
+    }
+    for (const node of this.nodes) this.restartNode(node, true);
+    for (const writer of this.writers) writer.stop();
+  }
+
+  restartSentinel(host: SentinelHost): void {
+    if (host.isRunning) return;
+    this.trace.add('!!', `${host.name} starts`);
+    host.start();
+  }
+
+  restartNode(node: RedisNode, keepData: boolean): void {
+    if (node.isRunning) return;
+    this.trace.add('!!', `${node.machine.name} starts${keepData ? '' : ' empty'}`);
+    node.start(keepData);
+  }
+
+  resume(machine: Machine): void {
+    if (!machine.isPaused) return;
+    this.trace.add('!!', `${machine.name} goes on`);
+    machine.resume();
+  }
+
+  mend(text: string, pairs: readonly (readonly [Machine, Machine])[]): void {
+    this.trace.add('!!', text);
+    for (const [left, right] of pairs) {
+      this.network.mend(left, right);
+      this.network.mend(right, left);
+    }
+  }
+
+  /** The name of the master that a node belongs to; null for other machines. */
+  groupOf(ip: string): string | null {
+    return this.#groups.get(ip) ?? null;
+  }
+
+  nodesOf(node: RedisNode): RedisNode[] {
+    return this.nodes.filter((other) => this.groupOf(other.machine.ip) === this.groupOf(node.machine.ip));
+  }
+
+  #judge(ask: (checker: Checker) => Verdict | undefined): void {
+    for (const checker of this.checkers) {
+      const verdict = ask(checker);
+      if (verdict != null) throw new Violation(`${checker.name}: ${verdict}`);
+    }
+  }
+
+  stepped(host: SentinelHost, input: Input, effects: readonly Effect[]): void {
+    this.steps++;
+    this.#judge((checker) => checker.stepped?.(host, input, effects));
+  }
+
+  carriedOut(host: SentinelHost, effect: Effect): void {
+    if (effect.kind === 'event' && effect.level !== 'debug') this.trace.add(host.name, `${effect.name} ${effect.payload}`);
+    else if (effect.kind === 'log' && effect.level !== 'debug') this.trace.add(host.name, `# ${effect.text}`);
+    else if (effect.kind === 'send' && effect.argv[0] === 'SENTINEL') this.trace.add(host.name, effect.argv.join(' '));
+    this.#judge((checker) => checker.carriedOut?.(host, effect));
+  }
+
+  replied(host: SentinelHost, argv: readonly string[], value: RespValue): void {
+    if (argv[1]?.toLowerCase() === 'is-master-down-by-addr') this.trace.add(host.name, `answers ${argv.slice(2).join(' ')}: ${brief(value)}`);
+    this.#judge((checker) => checker.replied?.(host, argv, value));
+  }
+
+  saved(host: SentinelHost, conf: LoadedConf): void {
+    this.trace.add(host.name, `saved epoch ${conf.globals.currentEpoch}`);
+    if (conf.faults.length > 0) this.broken(host, `wrote a file that it cannot read: ${JSON.stringify(conf.faults[0])}`);
+    this.#judge((checker) => checker.saved?.(host, conf));
+  }
+
+  started(host: SentinelHost, conf: LoadedConf): void {
+    this.trace.add(host.name, 'process starts');
+    this.#judge((checker) => checker.started?.(host, conf));
+  }
+
+  broken(host: SentinelHost, reason: string): void {
+    throw new Violation(`${host.name} ${reason}`);
+  }
+
+  replicaOf(node: RedisNode, target: Address | null, by: Machine | null): void {
+    this.trace.add(node.machine.name, `is told by ${by?.name ?? '?'}: SLAVEOF ${target === null ? 'NO ONE' : formatAddress(target)}`);
+    this.#judge((checker) => checker.replicaOf?.(node, target));
+  }
+
+  note(node: RedisNode, text: string): void {
+    this.trace.add(node.machine.name, text);
+  }
+
+  hostNamed(name: string): SentinelHost {
+    return must(this.hosts.find((host) => host.name === name), `no sentinel ${name}`);
+  }
+}
+
+function brief(value: RespValue): string {
+  if (value.kind === 'array') return value.items.map(brief).join(' ');
+  if (value.kind === 'integer') return String(value.value);
+  return value.kind === 'bulk' || value.kind === 'simple' || value.kind === 'error' ? value.text : value.kind;
+}
