@@ -1,0 +1,106 @@
+/**
+ * The processes that the demo starts: each with a log file, and none outlives the demo.
+ *
+ * They run in process groups of their own, so that Ctrl-C reaches the demo alone and it can still count before they end. The end
+ * is asked for by TERM and, after a moment, enforced; when this process dies of an error, by KILL at once.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { accessSync, closeSync, constants, openSync, readFileSync, statSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { AgentError, EXIT, FatalError } from '../errors.js';
+
+const STOP_LIMIT_MS = 4000;
+const LAST_LINES = 5;
+/** Debian keeps some programs in sbin, which a user's PATH often leaves out. */
+const MORE_FOLDERS = ['/usr/local/bin', '/usr/bin', '/usr/local/sbin', '/usr/sbin'];
+
+/** The path of a program; throws FatalError SETUP_MISSING when it is not installed. */
+export function findProgram(name: string, hint: string): string {
+  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
+  const found = [...folders, ...MORE_FOLDERS].map((folder) => join(folder, name)).find(isProgram);
+  if (found === undefined) throw new FatalError('SETUP_MISSING', `${name} is not in the PATH: ${hint}`, EXIT.missingTool, { program: name });
+  return found;
+}
+
+function isProgram(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** One started process. */
+export class Child {
+  readonly pid: number;
+  readonly ended: Promise<void>;
+  readonly #process: ChildProcess;
+  #status: string | null = null;
+
+  constructor(readonly name: string, readonly logPath: string, started: ChildProcess) {
+    this.#process = started;
+    this.pid = started.pid ?? 0;
+    this.ended = new Promise((resolve) => {
+      started.once('error', (error) => resolve(void (this.#status ??= error.message)));
+      started.once('exit', (code, signal) => resolve(void (this.#status ??= signal ?? `status ${code}`)));
+    });
+  }
+
+  /** How it ended (`SIGKILL`, `status 1`, why it could not start); null while it runs. */
+  get status(): string | null {
+    return this.#status;
+  }
+
+  kill(signal: NodeJS.Signals): void {
+    if (this.#status === null) this.#process.kill(signal);
+  }
+
+  /** The end of its log, on one line. */
+  lastWords(): string {
+    return readFileSync(this.logPath, 'utf8').trimEnd().split('\n').slice(-LAST_LINES).join(' | ');
+  }
+
+  /** Throws, with its last words, when it has ended. */
+  assertRunning(): void {
+    if (this.#status !== null) throw new AgentError('LINK_FAILED', `${this.name} ended (${this.#status}): ${this.lastWords()}`);
+  }
+}
+
+/** All processes of one run; their logs are `<name>.log` in `logFolder`. */
+export class Children {
+  readonly #children: Child[] = [];
+  readonly #onExit = (): void => this.#killAll();
+
+  constructor(readonly logFolder: string) {
+    process.on('exit', this.#onExit);
+  }
+
+  start(name: string, argv: readonly string[], cwd: string, env: NodeJS.ProcessEnv = process.env): Child {
+    const logPath = join(this.logFolder, `${name}.log`);
+    const log = openSync(logPath, 'a');
+    const [command = '', ...args] = argv;
+    const child = new Child(name, logPath, spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', log, log] }));
+    closeSync(log);
+    this.#children.push(child);
+    return child;
+  }
+
+  /** Ends whatever still runs and resolves when all is gone. */
+  async endAll(): Promise<void> {
+    for (const child of this.#children) {
+      // A stopped process would keep TERM for later.
+      child.kill('SIGCONT');
+      child.kill('SIGTERM');
+    }
+    const enforce = setTimeout(() => this.#killAll(), STOP_LIMIT_MS);
+    await Promise.all(this.#children.map((child) => child.ended));
+    clearTimeout(enforce);
+    process.off('exit', this.#onExit);
+  }
+
+  #killAll(): void {
+    for (const child of this.#children) child.kill('SIGKILL');
+  }
+}

@@ -1,0 +1,201 @@
+/**
+ * The demo's little world: one master, two replicas, three agents, all on loopback and in one temporary folder.
+ *
+ * The Redis nodes share one port on 127.0.0.1, .2 and .3, so that an A record alone tells clients where the master is, as it does
+ * on real machines. Every agent has a stock sentinel.conf and a pointsman.yaml.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { messageOf } from '../errors.js';
+import { must } from '../assert.js';
+import { formatAddress, sameAddress } from '../sentinel/wire/address.js';
+import type { Address } from '../sentinel/wire/address.js';
+import { askRedis, fieldsOf, textsOf } from './ask-redis.js';
+import { findProgram } from './children.js';
+import type { Child, Children } from './children.js';
+import { DnsProbe, showReply } from './dns-probe.js';
+import { freePort } from './free-port.js';
+import { waitUntilNothing } from './wait.js';
+
+export const MASTER_NAME = 'mymaster';
+export const ZONE = 'redis.test.';
+const NODE_HOSTS = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const;
+const AGENT_HOST = '127.0.0.1';
+const AGENTS = 3;
+const QUORUM = 2;
+const FAILOVER_TIMEOUT_MS = 10_000;
+const START_LIMIT_MS = 20_000;
+const MAIN = fileURLToPath(new URL('../main.js', import.meta.url));
+
+/** A redis-server; `child` changes when it is started again. */
+export interface Node {
+  readonly name: string;
+  readonly address: Address;
+  child: Child;
+}
+
+export interface Agent {
+  readonly name: string;
+  readonly sentinel: Address;
+  readonly dns: Address;
+  readonly probe: DnsProbe;
+  /** Of its pointsman.yaml. */
+  readonly config: string;
+  child: Child;
+}
+
+export interface ClusterOptions {
+  readonly downAfterMs: number;
+  /** What `run --config …` is appended to; default: this very program. */
+  readonly agentCommand?: readonly string[];
+}
+
+export class Cluster {
+  readonly #children: Children;
+  readonly #redisServer: string;
+  readonly #agentCommand: readonly string[];
+
+  private constructor(
+    children: Children, redisServer: string, readonly options: ClusterOptions,
+    readonly nodes: readonly Node[], readonly agents: Agent[],
+  ) {
+    this.#children = children;
+    this.#redisServer = redisServer;
+    this.#agentCommand = options.agentCommand ?? [process.execPath, MAIN];
+  }
+
+  /** Starts everything and resolves when every process answers; what they make of each other is {@link whyUnsettled}. */
+  static async start(children: Children, options: ClusterOptions, signal: AbortSignal): Promise<Cluster> {
+    const redisServer = findProgram('redis-server', 'install Redis (Debian: apt-get install redis-server)');
+    const port = await freePort(NODE_HOSTS);
+    const addresses = NODE_HOSTS.map((host) => ({ host, port }));
+    const first = must(addresses[0], 'there is a first node');
+    const nodes = addresses.map((address, index): Node => {
+      const name = `redis${index + 1}`;
+      const replicaOf = index === 0 ? [] : ['--replicaof', `${first.host} ${first.port}`];
+      return { name, address, child: startRedis(children, redisServer, name, address, replicaOf) };
+    });
+    const cluster = new Cluster(children, redisServer, options, nodes, []);
+    for (const node of nodes) await answering(node.address, node.child, signal);
+    for (let index = 1; index <= AGENTS; index++) cluster.agents.push(await cluster.#createAgent(`agent${index}`, first));
+    for (const agent of cluster.agents) await answering(agent.sentinel, agent.child, signal);
+    return cluster;
+  }
+
+  /** The node that the name leads to. */
+  node(host: string): Node | null {
+    return this.nodes.find(({ address }) => address.host === host) ?? null;
+  }
+
+  /** Starts a node that has ended, as an operator would: without `replicaof`, so that it believes itself a master. */
+  async restartNode(node: Node, signal: AbortSignal): Promise<void> {
+    node.child = startRedis(this.#children, this.#redisServer, node.name, node.address, []);
+    await answering(node.address, node.child, signal);
+  }
+
+  async restartAgent(agent: Agent, signal: AbortSignal): Promise<void> {
+    agent.child = this.#startAgent(agent.name, agent.config);
+    await answering(agent.sentinel, agent.child, signal);
+  }
+
+  /** Everything that is not as it should be while `master` is the master, in words; an empty list = all agree. */
+  async whyUnsettled(master: Node): Promise<string[]> {
+    const ofNodes = this.nodes.map(async (node) => whyNotIn(node.name, () => whyNotServing(node, master)));
+    const ofAgents = this.agents.flatMap((agent) => [
+      whyNotIn(agent.name, () => whyNotWatching(agent, master)),
+      whyNotIn(agent.name, async () => {
+        const reply = showReply(await agent.probe.ask());
+        return reply === master.address.host ? null : `its DNS answers ${reply}, not ${master.address.host}`;
+      }),
+    ]);
+    return (await Promise.all([...ofNodes, ...ofAgents])).filter((reason) => reason !== null);
+  }
+
+  /** Resolves when {@link whyUnsettled} finds nothing; rejects with what it still found after `limitMs`. */
+  async settled(master: Node, limitMs: number, signal: AbortSignal): Promise<void> {
+    await waitUntilNothing(async () => {
+      for (const { child } of this.agents) child.assertRunning();
+      const reasons = await this.whyUnsettled(master);
+      return reasons.length === 0 ? null : reasons.join('; ');
+    }, limitMs, signal);
+  }
+
+  /** Ends every process. */
+  async stop(): Promise<void> {
+    for (const { probe } of this.agents) probe.close();
+    await this.#children.endAll();
+  }
+
+  async #createAgent(name: string, master: Address): Promise<Agent> {
+    const [sentinel, dns, admin] = [await freePort(), await freePort(), await freePort()];
+    const folder = join(this.#children.logFolder, name);
+    const config = join(folder, 'pointsman.yaml');
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'sentinel.conf'), [
+      `port ${sentinel}`, `bind ${AGENT_HOST}`, `dir ${folder}`,
+      `sentinel monitor ${MASTER_NAME} ${master.host} ${master.port} ${QUORUM}`,
+      `sentinel down-after-milliseconds ${MASTER_NAME} ${this.options.downAfterMs}`,
+      `sentinel failover-timeout ${MASTER_NAME} ${FAILOVER_TIMEOUT_MS}`, '',
+    ].join('\n'));
+    writeFileSync(config, [
+      `sentinel: { config: ${join(folder, 'sentinel.conf')} }`,
+      'route: { allow-loopback: true }',
+      `dns: { listen: ["${AGENT_HOST}:${dns}"], zone: ${ZONE}, ttl: 1s }`,
+      `admin: { listen: "${AGENT_HOST}:${admin}" }`,
+      `journal: { path: ${join(folder, 'journal.ndjson')} }`,
+      'log: { format: text }', '',
+    ].join('\n'));
+    const address = (port: number): Address => ({ host: AGENT_HOST, port });
+    const probe = new DnsProbe(address(dns), `${MASTER_NAME}.${ZONE}`);
+    return { name, config, sentinel: address(sentinel), dns: address(dns), probe, child: this.#startAgent(name, config) };
+  }
+
+  #startAgent(name: string, config: string): Child {
+    return this.#children.start(name, [...this.#agentCommand, 'run', '--config', config], join(config, '..'));
+  }
+}
+
+function startRedis(children: Children, program: string, name: string, { host, port }: Address, more: readonly string[]): Child {
+  const folder = join(children.logFolder, name);
+  mkdirSync(folder, { recursive: true });
+  const network = ['--port', String(port), '--bind', host, '--replica-announce-ip', host];
+  const storage = ['--save', '', '--appendonly', 'no', '--repl-diskless-sync-delay', '0', '--dir', folder];
+  return children.start(name, [program, ...network, ...storage, ...more], folder);
+}
+
+async function answering(address: Address, child: Child, signal: AbortSignal): Promise<void> {
+  await waitUntilNothing(async () => {
+    child.assertRunning();
+    return whyNotIn(child.name, async () => ((await askRedis(address, ['PING'])).kind === 'simple' ? null : 'PING is refused'));
+  }, START_LIMIT_MS, signal);
+}
+
+/** A question that got no answer is a reason too. */
+async function whyNotIn(name: string, why: () => Promise<string | null>): Promise<string | null> {
+  const reason = await why().catch(messageOf);
+  return reason === null ? null : `${name}: ${reason}`;
+}
+
+async function whyNotServing(node: Node, master: Node): Promise<string | null> {
+  const [role, host, , link] = textsOf(await askRedis(node.address, ['ROLE']));
+  if (node === master) return role === 'master' ? null : 'is not the master yet';
+  if (role !== 'slave') return 'is not a replica yet';
+  if (host !== master.address.host) return `follows ${host}, not ${master.address.host}`;
+  return link === 'connected' ? null : `its replication link is "${link}"`;
+}
+
+async function whyNotWatching({ sentinel }: Agent, master: Node): Promise<string | null> {
+  const [host = '', port] = textsOf(await askRedis(sentinel, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', MASTER_NAME]));
+  const named = { host, port: Number(port) };
+  if (!sameAddress(named, master.address)) return `names ${formatAddress(named)}, not ${formatAddress(master.address)}`;
+  const view = fieldsOf(await askRedis(sentinel, ['SENTINEL', 'MASTER', MASTER_NAME]));
+  if (view.get('flags') !== 'master') return `sees the master as ${view.get('flags')}`;
+  const [replicas, peers] = [view.get('num-slaves'), view.get('num-other-sentinels')];
+  if (replicas !== '2' || peers !== '2') return `knows ${replicas} replicas and ${peers} other sentinels`;
+  const seen = await askRedis(sentinel, ['SENTINEL', 'REPLICAS', MASTER_NAME]);
+  const links = seen.kind === 'array' ? seen.items.map((item) => fieldsOf(item)) : [];
+  // Only a replica whose own INFO has been read can be promoted.
+  const ready = links.filter((each) => each.get('master-link-status') === 'ok' && each.get('flags') === 'slave');
+  return ready.length === 2 ? null : `sees ${ready.length} of 2 replicas in sync`;
+}
