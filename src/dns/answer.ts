@@ -12,6 +12,7 @@ import { CLASS_ANY, CLASS_IN, HEADER_BYTES, RCODE, TYPE } from './record.js';
 import { fitAnswer } from './truncate.js';
 import { findName, soaFor } from './zone.js';
 import type { Zone } from './zone.js';
+import { answerOf } from './zone-node.js';
 import type { CompiledAnswer } from './zone-node.js';
 
 export type Transport = 'udp' | 'tcp';
@@ -20,7 +21,7 @@ const MAX_TCP_BYTES = 65_535;
 const TSIG_BADKEY = 17;
 const [QR, AA, TC, RD] = [0x80, 0x04, 0x02, 0x01];
 const NOTHING = Buffer.alloc(0);
-const EMPTY: CompiledAnswer = { answerCount: 0, answer: NOTHING, additionalCount: 0, additional: NOTHING, turnBytes: 0 };
+const EMPTY: CompiledAnswer = { type: 0, answerCount: 0, answer: NOTHING, additionalCount: 0, additional: NOTHING, turnBytes: 0 };
 
 /** The one reply to one received message, or null for silence. Never throws for anything that was received. */
 export function answerQuery(zone: Zone, message: Buffer, transport: Transport): Buffer | null {
@@ -43,7 +44,7 @@ export function answerQuery(zone: Zone, message: Buffer, transport: Transport): 
 
   const limit = transport === 'udp' ? udpLimit(query.edns) : MAX_TCP_BYTES;
   if (found.kind === 'absent') return decline(zone, message, query, RCODE.NXDOMAIN, limit);
-  const compiled = qtype === TYPE.ANY ? found.node.any : found.node.answers.get(qtype) ?? null;
+  const compiled = answerOf(found.node, qtype);
   if (compiled === null) return decline(zone, message, query, RCODE.NOERROR, limit);
   return reply(message, query, RCODE.NOERROR, compiled, NOTHING, limit);
 }

@@ -134,18 +134,17 @@ export function masterNodes(
   const primaryNode = compileNode(primarySets);
   const empty = compileNode([]);
 
-  let nodes = NameTable.empty<ZoneNode>(16)
-    .with(PREFIX.self, primaryNode)
-    .with(PREFIX.master, primaryNode)
-    .with(PREFIX.replica, compileNode(replicaSets))
-    .with(PREFIX.tcp, empty)
-    .with(PREFIX.replicaTcp, empty)
-    .with(PREFIX.srv, srvNode([primary], PREFIX.srv, owner, ttlSeconds))
-    .with(PREFIX.replicaSrv, srvNode(readers, PREFIX.replicaSrv, owner, ttlSeconds));
-  for (const ip of distinctIps([...content.known, ...retired])) {
-    nodes = nodes.with(wireLabel(nodeLabel(ip)), compileNode(addressRrsets([ip], ttlSeconds)));
-  }
-  return nodes;
+  return NameTable.of([
+    [PREFIX.self, primaryNode],
+    [PREFIX.master, primaryNode],
+    [PREFIX.replica, compileNode(replicaSets)],
+    [PREFIX.tcp, empty],
+    [PREFIX.replicaTcp, empty],
+    [PREFIX.srv, srvNode([primary], PREFIX.srv, owner, ttlSeconds)],
+    [PREFIX.replicaSrv, srvNode(readers, PREFIX.replicaSrv, owner, ttlSeconds)],
+    ...distinctIps([...content.known, ...retired]).map((ip) =>
+      [wireLabel(nodeLabel(ip)), compileNode(addressRrsets([ip], ttlSeconds))] as const),
+  ]);
 }
 
 function fitted(rrset: Rrset, prefix: Buffer, owner: Buffer): Rrset {

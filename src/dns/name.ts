@@ -30,7 +30,7 @@ export function parseName(text: string): Buffer | null {
     if (text[at] === '.') {
       labels.push([]);
     } else if (text[at] === '\\') {
-      const escape = /^(?:(\d{3})|([\x20-\x7e]))/.exec(text.slice(at + 1));
+      const escape = /^(?:(\d{3})|([\x20-\x2f\x3a-\x7e]))/.exec(text.slice(at + 1));
       const byte = escape?.[1] !== undefined ? Number(escape[1]) : escape?.[2]?.charCodeAt(0);
       if (escape === null || byte === undefined || byte > 255) return null;
       labels.at(-1)?.push(byte);

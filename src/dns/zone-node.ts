@@ -11,6 +11,7 @@ import type { RecordData, Rrset } from './record.js';
 
 /** The Answer and Additional sections for one (name, type); right for every query of that name, whatever its case. */
 export interface CompiledAnswer {
+  readonly type: number;
   readonly answerCount: number;
   readonly answer: Buffer;
   readonly additionalCount: number;
@@ -21,9 +22,15 @@ export interface CompiledAnswer {
 
 export interface ZoneNode {
   readonly rrsets: readonly Rrset[];
-  readonly answers: ReadonlyMap<number, CompiledAnswer>;
-  /** What ANY gets: one record set (RFC 8482); null at an empty non-terminal. */
-  readonly any: CompiledAnswer | null;
+  /** One for each record set; few, so that a search beats a map. */
+  readonly answers: readonly CompiledAnswer[];
+}
+
+/** The answer to a question of this type: ANY gets one record set (RFC 8482); null = NODATA. */
+export function answerOf(node: ZoneNode, qtype: number): CompiledAnswer | null {
+  if (qtype === TYPE.ANY) return node.answers[0] ?? null;
+  for (const answer of node.answers) if (answer.type === qtype) return answer;
+  return null;
 }
 
 /** Records for Additional, already encoded. */
@@ -40,17 +47,15 @@ export function compileNode(
   anchor: Anchor | null = null,
   additionalFor: (rrset: Rrset) => Additional = () => NO_ADDITIONAL,
 ): ZoneNode {
-  const answers = new Map<number, CompiledAnswer>();
-  for (const rrset of rrsets) {
+  const answers = rrsets.map((rrset): CompiledAnswer => {
     const additional = additionalFor(rrset);
     const answer = encodeRrset(QNAME_POINTER, rrset, anchor);
     const answerCount = rrset.records.length;
     // Only addresses all have the same length; SRV records carry weights, which do the same job.
     const turnBytes = answerCount > 1 && (rrset.type === TYPE.A || rrset.type === TYPE.AAAA) ? answer.length / answerCount : 0;
-    answers.set(rrset.type, { answerCount, answer, additionalCount: additional.count, additional: additional.bytes, turnBytes });
-  }
-  const first = rrsets[0];
-  return { rrsets, answers, any: first === undefined ? null : answers.get(first.type) ?? null };
+    return { type: rrset.type, answerCount, answer, additionalCount: additional.count, additional: additional.bytes, turnBytes };
+  });
+  return { rrsets, answers };
 }
 
 /** The first records of a set that fit into one UDP answer to a question whose name has `qnameBytes`. */

@@ -28,7 +28,6 @@ export type { ZoneSettings } from './zone-settings.js';
 const REFRESH_SECONDS = 30;
 const RETRY_SECONDS = 5;
 const EXPIRE_SECONDS = 86_400;
-const MASTER_BUCKETS = 512;
 
 /** One monitored master. */
 export interface MasterBlock {
@@ -68,7 +67,7 @@ export function buildZone(settings: ZoneSettings, masters: readonly string[], la
     settings,
     origin: knownName(settings.origin),
     apex: apexNodes(settings),
-    blocks: NameTable.empty<MasterBlock>(MASTER_BUCKETS),
+    blocks: NameTable.empty<MasterBlock>(),
     blockOf: new Map(),
   }, nextSerial(lastSerial, now));
   const blockOf = new Map<string, Buffer>();
@@ -188,11 +187,11 @@ export function soaFor(zone: Zone, originAt: number): Buffer {
 
 function emptyBlock(zone: Pick<Zone, 'settings'>, master: string): MasterBlock {
   const label = wireLabel(must(labelFor(master, zone.settings.labels), `Z1: master ${master} has a label`));
-  return { master, label, order: -1, muted: false, content: null, retired: [], nodes: NameTable.empty(1) };
+  return { master, label, order: -1, muted: false, content: null, retired: [], nodes: NameTable.empty() };
 }
 
 function rebuilt(zone: Zone, block: MasterBlock): MasterBlock {
-  if (block.content === null) return { ...block, nodes: NameTable.empty(1) };
+  if (block.content === null) return { ...block, nodes: NameTable.empty() };
   const owner = Buffer.concat([block.label, zone.origin]);
   return { ...block, nodes: masterNodes(owner, block.content, block.retired, zone.settings) };
 }
@@ -243,7 +242,7 @@ function apexNodes(settings: ZoneSettings): NameTable<ZoneNode> {
   const { ttlSeconds } = settings;
   const hosts = settings.ns.map(({ name }) => knownName(name));
   const apexSets: Rrset[] = [{ type: TYPE.NS, ttlSeconds, records: hosts.map((host) => ({ kind: 'ns' as const, host })) }];
-  let nodes = NameTable.empty<ZoneNode>(16).with(Buffer.alloc(0), compileNode(apexSets));
+  let nodes = NameTable.empty<ZoneNode>().with(Buffer.alloc(0), compileNode(apexSets));
   for (const { name, addresses } of settings.ns) {
     const host = knownName(name);
     if (!isBelow(host, origin)) continue;
