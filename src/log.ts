@@ -37,16 +37,20 @@ export interface LogOptions {
 export function createLog({ level, format, destination = 2 }: LogOptions): Log {
   const sink = typeof destination === 'object' ? destination : openSink(destination);
   const stream: DestinationStream = format === 'json' ? sink : { write: (line) => sink.write(formatTextLine(line)) };
-  return pino(
+  const root = pino(
     {
       level,
       base: null,
       timestamp: stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }), log: redactFields, bindings: redactFields },
+      formatters: { level: (label) => ({ level: label }), log: redactFields },
       hooks: { streamWrite: hideUrlPasswords },
     },
     stream,
   );
+  // Children inherit this from the root's prototype chain; the formatter for bindings they would not.
+  const child = root.child;
+  root.child = function childWithoutSecrets(this: typeof root, bindings: object) { return child.call(this, redactFields(bindings)); } as typeof child;
+  return root;
 }
 
 function openSink(destination: number | string): DestinationStream {

@@ -171,25 +171,27 @@ export class Journal {
   }
 
   async #write(lines: readonly string[]): Promise<void> {
-    let batch = '';
+    let batch: string[] = [];
+    let batchBytes = 0;
     for (const line of lines) {
-      const file = (this.#file ??= await this.#openFile());
-      const pending = file.size + Buffer.byteLength(batch);
-      if (pending > 0 && pending + Buffer.byteLength(line) > this.#maxBytes) {
-        await this.#put(batch);
-        batch = '';
+      const { size } = (this.#file ??= await this.#openFile());
+      const bytes = Buffer.byteLength(line);
+      if (size + batchBytes > 0 && size + batchBytes + bytes > this.#maxBytes) {
+        await this.#put(batch, batchBytes);
+        [batch, batchBytes] = [[], 0];
         await this.#rotate();
       }
-      batch += line;
+      batch.push(line);
+      batchBytes += bytes;
     }
-    await this.#put(batch);
+    await this.#put(batch, batchBytes);
   }
 
-  async #put(text: string): Promise<void> {
-    if (text === '') return;
+  async #put(lines: readonly string[], bytes: number): Promise<void> {
+    if (bytes === 0) return;
     const file = (this.#file ??= await this.#openFile());
-    await file.handle.appendFile(text);
-    file.size += Buffer.byteLength(text);
+    await file.handle.appendFile(lines.join(''));
+    file.size += bytes;
   }
 
   async #openFile(): Promise<{ handle: FileHandle; size: number }> {
