@@ -11,7 +11,7 @@ import { isDisconnected } from './state.js';
 export function whyNotEligible(state: Readonly<SentinelState>, master: Readonly<Master>, replica: Readonly<Replica>, now: Millis): string | null {
   const { pingPeriodMs, infoPeriodMs } = state.tunables;
   const maxInfoAgeMs = master.sdownSinceMs === null ? 3 * infoPeriodMs : 5 * pingPeriodMs;
-  const maxLinkDownMs = (master.sdownSinceMs === null ? 0 : now - master.sdownSinceMs) + 10 * master.downAfterMs;
+  const maxLinkDownMs = now - lostSinceMs(state, master, now) + 10 * master.downAfterMs;
 
   if (replica.sdownSinceMs !== null) return 'it is down';
   if (isDisconnected(replica)) return 'no connection to it';
@@ -21,6 +21,15 @@ export function whyNotEligible(state: Readonly<SentinelState>, master: Readonly<
   if (now - replica.infoRefreshMs > maxInfoAgeMs) return `its INFO is ${now - replica.infoRefreshMs} ms old`;
   if (replica.masterLinkDownMs > maxLinkDownMs) return `its replication link is down for ${replica.masterLinkDownMs} ms`;
   return null;
+}
+
+/**
+ * Since when replicas may have had no master. Divergence D61: one that became a replica itself was lost when it did so, one INFO
+ * period before we noticed at most; stock counts from SDOWN, 2 INFO periods later, and with a short down-after then takes no replica.
+ */
+function lostSinceMs(state: Readonly<SentinelState>, master: Readonly<Master>, now: Millis): number {
+  if (master.sdownSinceMs === null) return now;
+  return master.roleReported === 'replica' ? Math.min(master.sdownSinceMs, master.roleReportedMs - state.tunables.infoPeriodMs) : master.sdownSinceMs;
 }
 
 /** The best replica by priority, replication offset and run id; null when none may be promoted. */
