@@ -21,8 +21,8 @@ WORKDIR /var/lib/pointsman
 VOLUME /var/lib/pointsman
 # Sentinel; DNS by UDP and TCP.
 EXPOSE 26379/tcp 5353/udp 5353/tcp
-# status asks this agent's own sentinel and says so when nobody answers.
+# Alive is what a restart can mend; whether all is well is told by `status`, and by /ready. Needs the admin block of the yaml.
 HEALTHCHECK --interval=5s --timeout=3s --start-period=10s --retries=3 \
-  CMD ["node", "/app/dist/main.js", "status", "--json", "--sentinel", "127.0.0.1:26379"]
+  CMD ["node", "-e", "fetch('http://127.0.0.1:9126/health').then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["node", "/app/dist/main.js"]
 CMD ["run", "--config", "/var/lib/pointsman/pointsman.yaml"]

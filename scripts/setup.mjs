@@ -58,11 +58,18 @@ function findProgram(name) {
 }
 
 const readOr = (path, otherwise) => (existsSync(path) ? readFileSync(path, 'utf8') : otherwise);
-const modifiedMs = (path) => (existsSync(path) ? statSync(path).mtimeMs : 0);
 
 function checkNode() {
   const major = Number(process.versions.node.split('.')[0]);
   if (major < OLDEST_NODE) give(EXIT_MISSING, `Node ${process.versions.node} is too old: install Node ${OLDEST_NODE} or later`);
+}
+
+/** Whether npm's own note of what it installed has every package of the lock file; those for other platforms may be absent. */
+function isInstalled(lock, note) {
+  if (!existsSync(note)) return false;
+  const installed = JSON.parse(readFileSync(note, 'utf8')).packages ?? {};
+  const wanted = Object.entries(JSON.parse(readFileSync(lock, 'utf8')).packages).filter(([path]) => path !== '');
+  return wanted.every(([path, { version, optional }]) => (optional && !installed[path]) || installed[path]?.version === version);
 }
 
 /** The npm packages, exactly as the lock file names them; native parts depend on Node's ABI and the platform. */
@@ -74,9 +81,9 @@ function installPackages() {
   const wanted = `${createHash('sha256').update(readFileSync(lock)).digest('hex')} ${platform}\n`;
   if (readOr(stamp, '') === wanted) return;
 
-  // Somebody ran npm by hand and it is newer than the lock file: as good as our own run.
-  const byHand = !existsSync(stamp) && modifiedMs(join(modules, '.package-lock.json')) > modifiedMs(lock);
-  if (!(byHand && existsSync(join(modules, '.bin', 'tsc')))) {
+  // Somebody ran npm by hand, with the same result: as good as our own run, and node_modules may be in use.
+  const samePlatform = readOr(stamp, wanted).endsWith(`${platform}\n`);
+  if (!(samePlatform && isInstalled(lock, join(modules, '.package-lock.json')))) {
     say('npm packages (npm ci) …');
     const done = run('npm', ['ci', '--include=dev', '--no-audit', '--no-fund'], { env: { NODE_ENV: 'development' } });
     if (!done.ok) give(EXIT_FAILED, `npm ci failed:\n${done.output}`);

@@ -4,9 +4,8 @@
 import type { OutputStatus } from '../publishers/reconciler.js';
 import { formatAddress } from '../sentinel/wire/address.js';
 import type { Master, SentinelState } from '../sentinel/index.js';
-import { announcedHost, currentMasterAddress, isDisconnected } from '../sentinel/index.js';
+import { announcedHost, currentMasterAddress, isDisconnected, whyNotEligible } from '../sentinel/index.js';
 import type { NodeAddress } from '../sentinel/index.js';
-import { whyNotEligible } from '../sentinel/core/promotion.js';
 
 export interface AgentStatus {
   readonly sentinel: { readonly id: string; readonly epoch: number; readonly tilt: boolean };

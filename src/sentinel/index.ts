@@ -10,3 +10,4 @@ export type { Effect, EventLevel } from './core/effect.js';
 export type { Input, ReplyTag } from './core/input.js';
 export type { Instance, Master, NodeAddress, Peer, Replica, SentinelState } from './core/state.js';
 export { announcedHost, currentMasterAddress, isDisconnected, promotedReplica } from './core/state.js';
+export { whyNotEligible } from './core/promotion.js';

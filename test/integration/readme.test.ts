@@ -80,7 +80,7 @@ class Run {
   }
 }
 
-const SHOWN_PORTS = [6379, 6380, 6381, 26379, 26380, 26381, 5301, 5302, 5303, 5353];
+const SHOWN_PORTS = [6379, 6380, 6381, 26379, 26380, 26381, 5301, 5302, 5303, 5353, 9126, 9127, 9128];
 let offset = 0;
 let folder = '';
 const runs: Run[] = [];
@@ -88,7 +88,7 @@ const runs: Run[] = [];
 /** The page's text with this test's ports, address and folders. */
 function here(text: string): string {
   return text
-    .replace(/\b(6379|26379|5353)\b/g, (port) => String(Number(port) + offset))
+    .replace(/\b(6379|26379|5353|9126)\b/g, (port) => String(Number(port) + offset))
     .replace(/\b10(\\?)\.0\1\.0\1\.1\b/g, '127$1.0$1.0$1.1')
     .replaceAll(/\/(etc|var\/lib)\/(redis|pointsman)\//g, `${folder}/`);
 }

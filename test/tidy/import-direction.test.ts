@@ -46,7 +46,7 @@ describe('the rule itself', () => {
     ['sentinel/core/tick.ts', `import { readFileSync } from 'node:fs';`],
     ['sentinel/core/tick.ts', `import { link } from '../runtime/link.js';`],
     ['sentinel/core/tick.ts', `const late = await import('ioredis');`],
-    ['sentinel/runtime/link.ts', `import type { Route } from '../../route/route.js';`],
+    ['sentinel/runtime/link.ts', `import { sameRoute } from '../../route/route.js';`],
     ['route/project.ts', `import { Sentinel } from '../sentinel/index.js';`],
     ['route/project.ts', `import { readFile } from 'node:fs/promises';`],
     ['dns/zone.ts', `import { createSocket } from 'node:dgram';`],

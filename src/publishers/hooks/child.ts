@@ -74,10 +74,10 @@ export async function runScript(call: ScriptCall): Promise<ScriptEnd> {
   await Promise.race([output.closed, sleep(DRAIN_MS)]);
   output.stop();
   await groupGone(pid);
-  const common = { output: output.text(), runtimeMs: Math.round(performance.now() - startedAt) };
-  if (cause !== null) return { kind: cause, ...common };
-  if (end.kind === 'signalled') return { kind: 'signalled', signal: end.signal, ...common };
-  return { kind: 'exited', exitCode: end.kind === 'exited' ? end.exitCode : 2, ...common };
+  const facts = { output: output.text(), runtimeMs: Math.round(performance.now() - startedAt) };
+  if (cause !== null) return { kind: cause, ...facts };
+  if (end.kind === 'signalled') return { kind: 'signalled', signal: end.signal, ...facts };
+  return { kind: 'exited', exitCode: end.kind === 'exited' ? end.exitCode : 2, ...facts };
 }
 
 type ChildEnd =
