@@ -22,6 +22,7 @@ function buildProgram(end: (status: number) => void): Command {
     .description('a complete Redis Sentinel that makes DNS and scripts follow the master')
     .version(version)
     .showHelpAfterError()
+    .enablePositionalOptions()
     .exitOverride();
   program
     .command('run')
@@ -63,7 +64,7 @@ function buildProgram(end: (status: number) => void): Command {
     .option('--rounds <n>', 'crashes to measure with --once', '1')
     .option('--down-after <duration>', 'down-after-milliseconds of the sentinels', '1000ms')
     .action(async (options: { once?: boolean; json?: boolean; rounds: string; downAfter: string }) => end(await runDemo(options)));
-  return program.enablePositionalOptions();
+  return program;
 }
 
 function exitStatusOf(fault: unknown): number {

@@ -8,6 +8,7 @@ import type { PointsmanConfig } from '../config/config.js';
 import { EXIT, messageOf } from '../errors.js';
 import type { Log } from '../log.js';
 import { createLog } from '../log.js';
+import type { Input } from '../sentinel/index.js';
 import { describe } from '../sentinel/index.js';
 import type { ConfFile } from '../sentinel/runtime/conf-file.js';
 import { loadBoth, loadSentinel, refuseFaults } from './load-files.js';
@@ -79,8 +80,14 @@ function dumpOnBug(agent: () => Agent, log: Log): void {
     const { state, recentInputs } = agent().sentinel;
     log.fatal({ error: messageOf(fault), stack: fault.stack }, 'bug');
     log.fatal(`state at the bug\n${describe(state)}`);
-    for (const input of recentInputs) log.fatal(`input before the bug ${JSON.stringify(input).slice(0, 500)}`);
+    for (const input of recentInputs) log.fatal(`input before the bug ${describeInput(input)}`);
   });
+}
+
+/** SENTINEL SET and CONFIG SET carry passwords: of a command only its name is shown. */
+function describeInput(input: Input): string {
+  const shown = input.kind === 'command' ? { ...input, argv: input.argv.slice(0, 2) } : input;
+  return JSON.stringify(shown).slice(0, 500);
 }
 
 function makeLog(config: PointsmanConfig | null, logFile: string, logLevel: string): Log {

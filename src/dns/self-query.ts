@@ -46,6 +46,8 @@ export function askOverUdp(listener: BoundAddress, qname: Buffer, qtype: number,
     });
     // A connected socket takes datagrams from this listener only, and hears at once when nobody listens.
     socket.on('connect', () => {
+      // The signal may have closed the socket between the connect and this event.
+      if (finished) return;
       socket.send(query);
       repeat = setInterval(() => socket.send(query), REPEAT_MS);
     });
