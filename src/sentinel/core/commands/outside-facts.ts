@@ -21,7 +21,7 @@ export function outsideQuestions(argv: readonly string[]): OutsideQuestions {
   if (command !== 'sentinel') return NOTHING;
   switch (subcommand) {
     case 'monitor':
-      return { ...NOTHING, hosts: argv.slice(3, 4).filter((host) => host !== '' && !isIpAddress(host)) };
+      return { ...NOTHING, hosts: argv.filter((word, at) => at === 3 && argv.length === 6 && word !== '' && !isIpAddress(word)) };
     case 'set':
       return { ...NOTHING, scripts: argv.filter((word, at) => at > 3 && word !== '' && isScriptOption(argv[at - 1])) };
     default:
