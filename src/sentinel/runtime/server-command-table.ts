@@ -22,7 +22,9 @@ export interface CommandEntry {
   readonly complexity: string | null;
   /** `name`, with `?` where optional and `*` where repeatable. */
   readonly args: readonly string[];
-  readonly deprecatedSince: string | null;
+  readonly deprecated: { readonly since: string; readonly replacedBy: string } | null;
+  /** False for what only Valkey has: it works, but COMMAND shows what the Redis we report shows. */
+  readonly listed: boolean;
   /** By their own lower-case names; empty when this is no container. */
   readonly subcommands: ReadonlyMap<string, CommandEntry>;
 }
@@ -44,7 +46,8 @@ interface Row {
   /** Blank separated, see {@link CommandEntry.args}. */
   readonly args?: string;
   readonly tips?: string;
-  readonly deprecatedSince?: string;
+  readonly deprecated?: { readonly since: string; readonly replacedBy: string };
+  readonly listed?: boolean;
   readonly subcommands?: readonly Row[];
   /** Categories that the flags do not imply. */
   readonly extra?: string;
@@ -59,7 +62,10 @@ const UNORDERED = 'nondeterministic_output_order';
 const ACL_ROWS: readonly Row[] = [
   { name: 'cat', arity: -2, flags: OPEN, since: '6.0.0', summary: 'Names the ACL categories, or the commands of one.', args: 'category?' },
   { name: 'deluser', arity: -3, flags: ADMIN, since: '6.0.0', summary: 'Removes users and ends their connections.', args: 'username*' },
-  { name: 'dryrun', arity: -4, flags: ADMIN, since: '7.0.0', summary: 'Tells whether a user may run a command.', args: 'username command arg?*' },
+  {
+    name: 'dryrun', arity: -4, flags: ADMIN, since: '7.0.0',
+    summary: 'Tells whether a user may run a command.', args: 'username command arg?*',
+  },
   { name: 'genpass', arity: -2, flags: OPEN, since: '6.0.0', summary: 'Draws a password from strong randomness.', args: 'bits?' },
   { name: 'getuser', arity: 3, flags: ADMIN, since: '6.0.0', summary: 'Tells the rules of one user.', args: 'username' },
   { name: 'help', arity: 2, flags: READ, since: '6.0.0', summary: 'Lists the subcommands.' },
@@ -85,42 +91,70 @@ const CLIENT_ROWS: readonly Row[] = [
   { name: 'pause', arity: -3, flags: ADMIN, since: '2.9.50', summary: 'Is accepted and holds nobody back.', args: 'timeout mode?' },
   { name: 'reply', arity: 3, flags: OPEN, since: '3.2.0', summary: 'Turns replies on, off, or skips the next.', args: 'action' },
   {
-    name: 'setinfo', arity: 4, flags: OPEN, since: '7.2.0', summary: 'Tells name or version of the client library.', args: 'attribute value',
+    name: 'setinfo', arity: 4, flags: OPEN, since: '7.2.0',
+    summary: 'Tells name or version of the client library.', args: 'attribute value',
     tips: 'request_policy:all_nodes response_policy:all_succeeded',
   },
   { name: 'setname', arity: 3, flags: OPEN, since: '2.6.9', summary: 'Names this connection.', args: 'connection-name' },
   { name: 'tracking', arity: -3, flags: OPEN, since: '6.0.0', summary: 'Turns key tracking on or off.', args: 'status option?*' },
   { name: 'trackinginfo', arity: 2, flags: OPEN, since: '6.2.0', summary: 'Tells how key tracking is set.' },
-  { name: 'unblock', arity: -3, flags: ADMIN, since: '5.0.0', summary: 'Wakes a client that waits in a command.', args: 'client-id unblock-type?' },
+  {
+    name: 'unblock', arity: -3, flags: ADMIN, since: '5.0.0',
+    summary: 'Wakes a client that waits in a command.', args: 'client-id unblock-type?',
+  },
   { name: 'unpause', arity: 2, flags: ADMIN, since: '6.2.0', summary: 'Ends a pause.' },
 ];
 
 const COMMAND_ROWS: readonly Row[] = [
   { name: 'count', arity: 2, flags: READ, since: '2.8.13', summary: 'Counts the commands.' },
-  { name: 'docs', arity: -2, flags: READ, since: '7.0.0', summary: 'Tells what commands are for.', args: 'command-name?*', tips: UNORDERED },
+  {
+    name: 'docs', arity: -2, flags: READ, since: '7.0.0',
+    summary: 'Tells what commands are for.', args: 'command-name?*', tips: UNORDERED,
+  },
   { name: 'getkeys', arity: -3, flags: READ, since: '2.8.13', summary: 'Finds the keys in a command.', args: 'command arg?*' },
-  { name: 'getkeysandflags', arity: -3, flags: READ, since: '7.0.0', summary: 'Finds the keys in a command, and their use.', args: 'command arg?*' },
+  {
+    name: 'getkeysandflags', arity: -3, flags: READ, since: '7.0.0',
+    summary: 'Finds the keys in a command, and their use.', args: 'command arg?*',
+  },
   { name: 'help', arity: 2, flags: READ, since: '5.0.0', summary: 'Lists the subcommands.' },
-  { name: 'info', arity: -2, flags: READ, since: '2.8.13', summary: 'Tells arity, flags and categories.', args: 'command-name?*', tips: UNORDERED },
+  {
+    name: 'info', arity: -2, flags: READ, since: '2.8.13',
+    summary: 'Tells arity, flags and categories.', args: 'command-name?*', tips: UNORDERED,
+  },
   { name: 'list', arity: -2, flags: READ, since: '7.0.0', summary: 'Lists the command names.', args: 'filterby?*', tips: UNORDERED },
 ];
 
-const SENTINEL_ROWS: readonly Row[] = SENTINEL_SUBCOMMANDS.map(({ name, arity, summary, since, deprecated }) => ({
-  name: name.toLowerCase(),
+const SENTINEL_ROWS: readonly Row[] = SENTINEL_SUBCOMMANDS.map(({ name, arity, args, summary, since, origin, ...row }) => ({
+  name,
   arity,
   since,
   summary,
-  flags: name.toLowerCase() === 'help' ? READ : 'admin',
-  ...(deprecated ? { deprecatedSince: '5.0.0' } : {}),
+  flags: name === 'help' ? READ : 'admin',
+  args: plainArgs(args),
+  listed: origin === 'redis',
+  ...('deprecated' in row ? { deprecated: row.deprecated } : {}),
 }));
+
+/** `<name> [<value> ...]` → `name value?*`; what alternates stays one word. */
+function plainArgs(usage: string): string {
+  const seen = new Map<string, string>();
+  for (const [, bracket, word = ''] of usage.matchAll(/(\[)?<?([\w|-]+)>?/g)) {
+    const repeats = seen.has(word);
+    seen.set(word, repeats ? `${(seen.get(word) ?? '').replace('*', '')}*` : bracket === undefined ? word : `${word}?`);
+  }
+  return [...seen.values()].join(' ');
+}
 
 const ROWS: readonly (Row & { readonly group: string })[] = [
   { name: 'acl', group: 'server', arity: -2, flags: '', since: '6.0.0', summary: 'Users and what they may do.', subcommands: ACL_ROWS },
   {
     name: 'auth', group: 'connection', arity: -2, flags: `${OPEN} fast no_auth allow_busy`, since: '1.0.0', extra: 'connection',
-    summary: 'Proves who this connection is.', complexity: 'O(N) where N is the number of the user\'s passwords', args: 'username? password',
+    summary: 'Proves who this connection is.', complexity: 'O(N) for N passwords of the user', args: 'username? password',
   },
-  { name: 'client', group: 'connection', arity: -2, flags: '', since: '2.4.0', summary: 'Connections of clients.', subcommands: CLIENT_ROWS },
+  {
+    name: 'client', group: 'connection', arity: -2, flags: '', since: '2.4.0',
+    summary: 'Connections of clients.', subcommands: CLIENT_ROWS,
+  },
   {
     name: 'command', group: 'server', arity: -1, flags: READ, since: '2.8.13', summary: 'Describes the commands.', extra: 'connection',
     tips: UNORDERED, subcommands: COMMAND_ROWS,
@@ -130,33 +164,60 @@ const ROWS: readonly (Row & { readonly group: string })[] = [
     summary: 'Agrees on the protocol version and tells who we are.', args: 'protover? option?*',
   },
   {
-    name: 'info', group: 'server', arity: -1, flags: READ, since: '1.0.0', summary: 'Numbers and settings of this server.', extra: 'dangerous',
+    name: 'info', group: 'server', arity: -1, flags: READ, since: '1.0.0',
+    summary: 'Numbers and settings of this server.', extra: 'dangerous',
     args: 'section?*', tips: 'nondeterministic_output request_policy:all_shards response_policy:special',
   },
   {
-    name: 'ping', group: 'connection', arity: -1, flags: 'fast', since: '1.0.0', summary: 'Tells whether the server answers.', extra: 'connection',
+    name: 'ping', group: 'connection', arity: -1, flags: 'fast', since: '1.0.0',
+    summary: 'Tells whether the server answers.', extra: 'connection',
     args: 'message?', tips: 'request_policy:all_shards response_policy:all_succeeded',
   },
-  { name: 'psubscribe', group: 'pubsub', arity: -2, flags: `pubsub ${OPEN}`, since: '2.0.0', summary: 'Listens to channels that fit patterns.', args: 'pattern*' },
-  { name: 'publish', group: 'pubsub', arity: 3, flags: `pubsub ${READ} fast`, since: '2.0.0', summary: 'Takes a hello of a peer.', args: 'channel message' },
-  { name: 'punsubscribe', group: 'pubsub', arity: -1, flags: `pubsub ${OPEN}`, since: '2.0.0', summary: 'Ends listening to patterns.', args: 'pattern?*' },
-  { name: 'role', group: 'server', arity: 1, flags: `${OPEN} fast`, since: '2.8.12', summary: 'Tells the role and the masters.', extra: 'admin dangerous' },
+  {
+    name: 'psubscribe', group: 'pubsub', arity: -2, flags: `pubsub ${OPEN}`, since: '2.0.0',
+    summary: 'Listens to channels that fit patterns.', args: 'pattern*',
+  },
+  {
+    name: 'publish', group: 'pubsub', arity: 3, flags: `pubsub ${READ} fast`, since: '2.0.0',
+    summary: 'Takes a hello of a peer.', args: 'channel message',
+  },
+  {
+    name: 'punsubscribe', group: 'pubsub', arity: -1, flags: `pubsub ${OPEN}`, since: '2.0.0',
+    summary: 'Ends listening to patterns.', args: 'pattern?*',
+  },
+  {
+    name: 'role', group: 'server', arity: 1, flags: `${OPEN} fast`, since: '2.8.12',
+    summary: 'Tells the role and the masters.', extra: 'admin dangerous',
+  },
   {
     name: 'sentinel', group: 'sentinel', arity: -2, flags: 'admin', since: '2.8.4', summary: 'Masters, their replicas and peers.',
     subcommands: SENTINEL_ROWS,
   },
   {
-    name: 'shutdown', group: 'server', arity: -1, flags: `${ADMIN} no_multi allow_busy`, since: '1.0.0', summary: 'Ends this sentinel.', args: 'option?*',
+    name: 'shutdown', group: 'server', arity: -1, flags: `${ADMIN} no_multi allow_busy`, since: '1.0.0', summary: 'Ends this sentinel.',
+    args: 'option?*',
   },
-  { name: 'subscribe', group: 'pubsub', arity: -2, flags: `pubsub ${OPEN}`, since: '2.0.0', summary: 'Listens to channels.', args: 'channel*' },
-  { name: 'unsubscribe', group: 'pubsub', arity: -1, flags: `pubsub ${OPEN}`, since: '2.0.0', summary: 'Ends listening to channels.', args: 'channel?*' },
+  {
+    name: 'subscribe', group: 'pubsub', arity: -2, flags: `pubsub ${OPEN}`, since: '2.0.0',
+    summary: 'Listens to channels.', args: 'channel*',
+  },
+  {
+    name: 'unsubscribe', group: 'pubsub', arity: -1, flags: `pubsub ${OPEN}`, since: '2.0.0',
+    summary: 'Ends listening to channels.', args: 'channel?*',
+  },
 ];
 
 /** Top-level commands by lower-case name, in alphabetical order. */
 export const COMMANDS: ReadonlyMap<string, CommandEntry> = new Map(ROWS.map((row) => [row.name, entry(row, row.group, null)]));
 
 /** All commands and subcommands, containers before what they contain. */
-export const ALL_COMMANDS: readonly CommandEntry[] = [...COMMANDS.values()].flatMap((command) => [command, ...command.subcommands.values()]);
+export const ALL_COMMANDS: readonly CommandEntry[] = [...COMMANDS.values()].flatMap((command) => [
+  command,
+  ...command.subcommands.values(),
+]);
+
+/** Those that COMMAND and ACL CAT show. */
+export const LISTED_COMMANDS: readonly CommandEntry[] = ALL_COMMANDS.filter((command) => command.listed);
 
 const BY_FULL_NAME: ReadonlyMap<string, CommandEntry> = new Map(ALL_COMMANDS.map((command) => [command.fullName, command]));
 
@@ -191,7 +252,8 @@ function entry(row: Row, group: string, container: string | null): CommandEntry 
     group,
     complexity: row.complexity ?? (subcommands.length > 0 ? 'Depends on subcommand.' : null),
     args: words(row.args),
-    deprecatedSince: row.deprecatedSince ?? null,
+    deprecated: row.deprecated ?? null,
+    listed: row.listed ?? true,
     subcommands: new Map(subcommands.map((sub) => [sub.name, entry(sub, group, row.name)])),
   };
 }

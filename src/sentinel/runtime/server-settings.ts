@@ -23,7 +23,7 @@ export function serverOptionsOf(file: ConfFile, log: Log): ServerOptions {
     bind: last('bind') ?? DEFAULT_BIND,
     port: number('port', LIMITS.defaultPort),
     requirePass: word('requirepass') || null,
-    users: (server.get('user') ?? []).map((args) => args.map(quoteArg).join(' ')),
+    users: (server.get('user') ?? []).map((args) => ['user', ...args].map(quoteArg).join(' ')),
     // Off unless asked for: sentinels must reach each other (8.4).
     protectedMode: word('protected-mode')?.toLowerCase() === 'yes',
     maxClients: number('maxclients', 10_000),
