@@ -172,14 +172,14 @@ describe('commands beside the running agent of the page', () => {
   beforeEach(async () => {
     const redis = new Run(`exec redis-server --port ${6379 + offset} --bind 127.0.0.1 --save '' --dir ${folder}`, ROOT, {});
     runs.push(redis);
-    await waitFor('redis-server', 10_000, () => answersPing(6379 + offset));
+    await waitFor('redis-server', 30_000, () => answersPing(6379 + offset));
     const agent = commands.find((fence) => fence.text.startsWith('pointsman run '));
     if (!agent) throw new Error('README.md shows no pointsman run');
     start(agent);
-    await waitFor('the agent', 20_000, () => answersPing(26379 + offset));
-  });
+    await waitFor('the agent', 60_000, () => answersPing(26379 + offset));
+  }, 120_000);
 
   test.each(commands.filter((fence) => fence.mark?.with === 'agent').map(title))('%s', async (_text, fence) => {
     await follow(fence);
-  }, 120_000);
+  }, 180_000);
 });
