@@ -93,7 +93,7 @@ export function judgeOdown(turn: Turn, master: Master): void {
     announce(turn, 'warning', '+odown', master, `#quorum ${votes}/${master.quorum}`);
   } else if (!down && master.odownSinceMs !== null) {
     master.odownSinceMs = null;
-    master.candidacyAtMs = null;
+    master.candidacy = null;
     announce(turn, 'warning', '-odown', master);
   }
 }

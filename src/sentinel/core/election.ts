@@ -35,6 +35,7 @@ export function adoptEpoch(turn: Turn, master: Master, epoch: Epoch): void {
  */
 export function castVote(turn: Turn, master: Master, requestedEpoch: Epoch, candidate: RunId): Vote {
   const { state } = turn;
+  if (requestedEpoch > LIMITS.maxEpoch) return { leader: master.leader, leaderEpoch: master.leaderEpoch };
   adoptEpoch(turn, master, requestedEpoch);
   if (master.leaderEpoch < requestedEpoch && state.currentEpoch <= requestedEpoch) {
     master.leader = candidate;

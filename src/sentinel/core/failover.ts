@@ -8,7 +8,7 @@ import { assert, assertNever, must } from '../../assert.js';
 import type { Millis } from '../../time.js';
 import { addMs } from '../../time.js';
 import { nextBelow } from '../../prng.js';
-import { castVote, countVotes } from './election.js';
+import { adoptEpoch, countVotes } from './election.js';
 import { commandName, send } from './instance.js';
 import { LIMITS } from './limits.js';
 import { forceHello, NEVER, requestInfo } from './monitor.js';
@@ -18,7 +18,7 @@ import type { Failover, FailoverStateName, Master, Replica, SentinelState } from
 import { isDisconnected, promotedReplica, refOf } from './state.js';
 import { switchToPromoted } from './switch-master.js';
 import type { Turn } from './turn.js';
-import { announce, announceText, log, persist } from './turn.js';
+import { announce, log, persist } from './turn.js';
 
 /** The earliest automatic start: 2 x failover-timeout after the last one, own or voted for. */
 function automaticStartMs(master: Master): Millis {
@@ -29,7 +29,7 @@ export function failoverDueMs(state: SentinelState, master: Master): Millis {
   const { failover } = master;
   if (failover === null) {
     if (master.odownSinceMs === null) return NEVER;
-    return Math.max(automaticStartMs(master), master.candidacyAtMs ?? 0) as Millis;
+    return Math.max(automaticStartMs(master), master.candidacy?.atMs ?? 0) as Millis;
   }
   switch (failover.state) {
     case 'wait_start':
@@ -61,26 +61,32 @@ export function startFailoverIfNeeded(turn: Turn, master: Master): boolean {
     return false;
   }
   // Divergence D42: agents wake at their deadlines, not on desynchronised ticks, so the candidacy itself is desynchronised.
-  if (master.candidacyAtMs === null) {
-    const spreadMs = master.peers.size === 0 ? 1 : LIMITS.candidacyDesyncMs;
-    master.candidacyAtMs = addMs(now, nextBelow(state.prng, spreadMs));
-  }
-  if (now < master.candidacyAtMs) return false;
+  master.candidacy ??= planCandidacy(turn, master, nextBelow(state.prng, master.peers.size === 0 ? 1 : LIMITS.candidacyDesyncMs));
+  if (now < master.candidacy.atMs) return false;
   startFailover(turn, master, false);
   return true;
+}
+
+/** Reserves the epoch of a candidacy that comes in `delayMs`: it is on disk by then, and the questions need not wait for it. */
+function planCandidacy(turn: Turn, master: Master, delayMs: number): { atMs: Millis; epoch: number } {
+  return { atMs: addMs(turn.now, delayMs), epoch: raiseEpoch(turn, master) };
+}
+
+function raiseEpoch(turn: Turn, master: Master): number {
+  adoptEpoch(turn, master, turn.state.currentEpoch + 1);
+  return turn.state.currentEpoch;
 }
 
 /** Opens a failover under a new epoch. `forced`: SENTINEL FAILOVER, which needs no election. */
 export function startFailover(turn: Turn, master: Master, forced: boolean): void {
   const { state, now } = turn;
-  state.currentEpoch++;
-  master.candidacyAtMs = null;
-  master.failover = { state: 'wait_start', stateSinceMs: now, epoch: state.currentEpoch, forced, promoted: null, lastPollMs: 0 as Millis };
-  announceText(turn, 'warning', '+new-epoch', String(state.currentEpoch), master);
+  const reserved = master.candidacy?.epoch ?? 0;
+  // A reserved epoch that somebody has spoken in since, or that our vote is gone in, is no use any more.
+  const epoch = reserved === state.currentEpoch && reserved > master.leaderEpoch ? reserved : raiseEpoch(turn, master);
+  master.candidacy = null;
+  master.failover = { state: 'wait_start', stateSinceMs: now, epoch, forced, promoted: null, lastPollMs: 0 as Millis };
   announce(turn, 'warning', '+try-failover', master);
   master.failoverStartMs = addMs(now, nextBelow(state.prng, LIMITS.startDesyncMs));
-  // Our own vote goes to disk before anybody is asked for theirs (stock asks first).
-  castVote(turn, master, state.currentEpoch, state.myId);
 }
 
 /** Advances the failover as far as this turn allows. */
@@ -125,8 +131,9 @@ function abort(turn: Turn, master: Master, event: string): void {
 
 function waitForElection(turn: Turn, master: Master, failover: Failover): void {
   const { state, now } = turn;
-  const tally = failover.forced ? null : countVotes(turn, master, failover.epoch);
-  const won = tally === null || (tally.kind === 'won' && tally.leader === state.myId && state.currentEpoch === failover.epoch);
+  // Forced or not, our own vote is cast: nobody else shall get it in this epoch.
+  const tally = countVotes(turn, master, failover.epoch);
+  const won = failover.forced || (tally.kind === 'won' && tally.leader === state.myId && state.currentEpoch === failover.epoch);
   if (won) {
     announce(turn, 'warning', '+elected-leader', master);
     if (state.simulate.crashAfterElection) return crash(turn, 'after election');
@@ -147,7 +154,8 @@ function waitForElection(turn: Turn, master: Master, failover: Failover): void {
 function retryAfterSplit(turn: Turn, master: Master): void {
   abort(turn, master, '-failover-abort-not-elected');
   master.failoverStartMs = 0 as Millis;
-  master.candidacyAtMs = addMs(turn.now, LIMITS.splitVoteRetryMs + nextBelow(turn.state.prng, LIMITS.splitVoteRetryMs * (master.peers.size + 1)));
+  const spreadMs = LIMITS.splitVoteRetryMs * (master.peers.size + 1);
+  master.candidacy = planCandidacy(turn, master, LIMITS.splitVoteRetryMs + nextBelow(turn.state.prng, spreadMs));
 }
 
 function choosePromoted(turn: Turn, master: Master, failover: Failover): void {

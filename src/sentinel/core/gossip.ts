@@ -7,6 +7,7 @@ import type { Hello } from '../wire/hello.js';
 import { parseHello } from '../wire/hello.js';
 import { adoptEpoch } from './election.js';
 import { makeAddress, sameHost, sameNode } from './hosts.js';
+import { LIMITS } from './limits.js';
 import { closeLink, createPeer, releaseLink } from './instance.js';
 import type { Master, NodeAddress, Peer } from './state.js';
 import { currentMasterAddress } from './state.js';
@@ -23,10 +24,13 @@ export function applyHello(turn: Turn, payload: string): void {
   const hello = parseHello(payload);
   const master = hello === null ? undefined : turn.state.masters.get(hello.masterName);
   if (hello === null || master === undefined || hello.runId === turn.state.myId) return;
+  // A configuration can't be younger than the epoch it was made in; a message that says so must not leave us behind it.
+  const epoch = Math.max(hello.currentEpoch, hello.configEpoch);
+  if (epoch > LIMITS.maxEpoch) return;
   touch(turn, master.name);
 
   const peer = recognisePeer(turn, master, hello);
-  adoptEpoch(turn, master, hello.currentEpoch);
+  adoptEpoch(turn, master, epoch);
   if (peer === null) return;
   if (master.configEpoch < hello.configEpoch) adoptConfiguration(turn, master, peer, hello);
   confirm(turn, master, peer, hello);

@@ -95,7 +95,7 @@ export function createMaster(state: SentinelState, seed: MasterSeed, now: Millis
     failover: null,
     failoverStartMs: 0 as Millis,
     failoverDelayLoggedMs: 0 as Millis,
-    candidacyAtMs: null,
+    candidacy: null,
     nextPassMs: now,
     published: { confirmed: false, confirmedBy: new Set(), trusted: true, role: 'observer', previous: null, sinceMs: now, phase: 'steady' },
     extraSettings: new Map(),

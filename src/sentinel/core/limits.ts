@@ -59,6 +59,8 @@ export const LIMITS = {
   eagerAskMs: 100,
   /** Promotion is proved by asking ROLE this often. */
   promotionPollMs: 50,
+  /** Epochs beyond this are refused: nobody gets there by elections, and counting on from it must stay exact (2^53 is the end). */
+  maxEpoch: 2 ** 52,
   /** The core wants to be woken at least this often, so that a jump of the clock is seen (TILT). */
   maxSleepMs: 500,
 } as const;

@@ -167,8 +167,8 @@ export interface Master extends DataNode {
   failoverStartMs: Millis;
   /** The failoverStartMs for which the delay was already logged. */
   failoverDelayLoggedMs: Millis;
-  /** Earliest next candidacy: the random desync after ODOWN or a split vote; null = not drawn. */
-  candidacyAtMs: Millis | null;
+  /** The next candidacy, once ODOWN or a split vote calls for one: its random instant, and the epoch reserved for it. */
+  candidacy: { readonly atMs: Millis; readonly epoch: Epoch } | null;
   /** When the next pass over this master is due; derived from the rest (pass.ts). */
   nextPassMs: Millis;
   /** Facts behind the Route (route/project.ts). */

@@ -58,7 +58,7 @@ export function resetMaster(turn: Turn, master: Master, keepPeers: boolean): voi
   master.failover = null;
   master.failoverStartMs = 0 as Millis;
   master.failoverDelayLoggedMs = 0 as Millis;
-  master.candidacyAtMs = null;
+  master.candidacy = null;
   master.sdownSinceMs = null;
   master.odownSinceMs = null;
   master.scriptKillSent = false;
