@@ -67,3 +67,8 @@ export const EXIT = {
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** The `code` of anything that was thrown (`ENOENT`, `PUBLISH_TIMEOUT`), or null. */
+export function codeOf(error: unknown): string | null {
+  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string' ? error.code : null;
+}

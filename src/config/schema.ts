@@ -72,7 +72,7 @@ const atLeastOne = <T>(reader: Reader<T>, fallback: readonly NoInfer<T>[], what:
 function takeEntries(raw: unknown, context: Complain): Readonly<Record<string, unknown>> {
   if (typeof raw === 'object' && raw !== null && !Array.isArray(raw)) return raw as Record<string, unknown>;
   context.addIssue({ code: 'custom', message: `bad value ${show(raw)}, expected a map of keys to values`, input: raw });
-  return z.NEVER;
+  return {};
 }
 
 /** A map whose keys the user chooses. */

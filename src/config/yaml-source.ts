@@ -24,7 +24,7 @@ export function parseYaml(file: string, text: string): YamlSource {
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
   const position = (offset: number) => ({ line: lines.linePos(offset).line, column: lines.linePos(offset).col });
   const fault = (offset: number, message: string): ConfigFault => ({ file, ...position(offset), path: '', message });
-  const faults = document.errors.map((error) => fault(error.pos[0], explain(error.code, error.message, text.slice(...error.pos))));
+  const faults = document.errors.map((error) => fault(error.pos[0], explain(error.code, error.message, text.slice(error.pos[0]))));
   for (const warning of document.warnings) faults.push(fault(warning.pos[0], lowerFirst(warning.message)));
   faults.push(...danglingAliases(document).map(({ offset, name }) => fault(offset, `unknown alias "*${name}"`)));
 
@@ -40,7 +40,7 @@ export function parseYaml(file: string, text: string): YamlSource {
 }
 
 function explain(code: string, message: string, source: string): string {
-  if (code === 'DUPLICATE_KEY') return `duplicate key ${show(/^[^\s:]+/.exec(source)?.[0] ?? source)}`;
+  if (code === 'DUPLICATE_KEY') return `duplicate key ${show(/^["']?([^\s:"']+)/.exec(source)?.[1] ?? '')}`;
   if (code === 'MULTIPLE_DOCS') return 'a second document, expected one';
   return `bad yaml: ${lowerFirst(message)}`;
 }
@@ -65,7 +65,8 @@ function offsetOf(document: Document, path: readonly PropertyKey[], what: 'key' 
     if (isAlias(node)) node = node.resolve(document);
     const last = depth === path.length - 1;
     if (isMap(node)) {
-      const pair = node.items.find((item): item is Pair => isPair(item) && isScalar(item.key) && String(item.key.value) === String(step));
+      // Of two equal keys the last one's value counts, as in `raw`.
+      const pair = node.items.findLast((item): item is Pair => isPair(item) && isScalar(item.key) && String(item.key.value) === String(step));
       if (pair === undefined) return offset;
       const keyOffset = isNode(pair.key) ? (pair.key.range?.[0] ?? offset) : offset;
       node = pair.value;

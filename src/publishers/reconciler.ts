@@ -5,7 +5,7 @@
  * latest wish wins; a failure is repeated with back-off, a success is looked at again every few seconds. Pairs share
  * nothing: an output that throws, hangs or ignores its signal costs only its own pair a deadline.
  */
-import { AgentError, messageOf } from '../errors.js';
+import { AgentError, codeOf, messageOf } from '../errors.js';
 import type { Log } from '../log.js';
 import { sameRoute } from '../route/route.js';
 import type { Route } from '../route/route.js';
@@ -44,7 +44,7 @@ export interface OutputStatus {
   readonly attempts: number;
   /** The last failure of this wish; null once it is published. */
   readonly lastError: OutputError | null;
-  /** From the Route's change to the read-back of its success, milliseconds. */
+  /** From the Route's change to the first read-back of its success, milliseconds; null before. */
   readonly lagMs: number | null;
   readonly detail: string;
 }
@@ -235,7 +235,7 @@ export class Reconciler {
     if (before === null || differs(pair.publisher, before, route)) {
       pair.changedAtMs = this.#clock.now();
       pair.failures = pair.attempts = 0;
-      pair.lastError = null;
+      pair.lastError = pair.lagMs = null;
     }
     // A wish that this output can't tell from the last one waits for its back-off: flapping replicas must not hammer it.
     const waits = pair.failures > 0 && pair.attempt === null && pair.state === 'failing' && mayReach(pair.publisher, route);
@@ -326,7 +326,7 @@ export class Reconciler {
     pair.detail = published.detail;
     const wished = pair.wanted !== null && !differs(pair.publisher, pair.wanted, route);
     if (wished) {
-      if (!attempt.recheck || pair.lastError !== null) pair.lagMs = this.#clock.now() - pair.changedAtMs;
+      pair.lagMs ??= this.#clock.now() - pair.changedAtMs;
       pair.failures = 0;
       pair.lastError = null;
     }
@@ -337,7 +337,7 @@ export class Reconciler {
   }
 
   #fail(pair: Pair, attempt: Attempt, thrown: unknown): void {
-    const error: OutputError = { code: codeOf(thrown), message: messageOf(thrown), atMs: this.#clock.now() };
+    const error: OutputError = { code: codeOf(thrown) ?? 'PUBLISH_FAILED', message: messageOf(thrown), atMs: this.#clock.now() };
     if (attempt.superseded) {
       if (attempt.route !== null) this.#report(pair, attempt, attempt.route, 'superseded', null);
       return this.#wake(pair);
@@ -405,11 +405,6 @@ function isPointless(publisher: Publisher, attempt: Attempt, wanted: Route | nul
 /** Rule 2. An unconfirmed Route carries no claim and only ever reaches outputs that ask for it, to say "unknown". */
 function isStale(pair: Pair, route: Route): boolean {
   return route.confirmed && route.order < pair.floorOrder;
-}
-
-function codeOf(thrown: unknown): string {
-  if (typeof thrown === 'object' && thrown !== null && 'code' in thrown && typeof thrown.code === 'string') return thrown.code;
-  return 'PUBLISH_FAILED';
 }
 
 function statusOf(pair: Pair, wanted: Route): OutputStatus {

@@ -10,7 +10,7 @@ import { closeSync, openSync, readFileSync, readSync, readdirSync } from 'node:f
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { messageOf } from '../../errors.js';
+import { codeOf, messageOf } from '../../errors.js';
 
 export interface ScriptCall {
   /** As configured; without a slash it is taken from the working directory, never from PATH. */
@@ -95,9 +95,8 @@ function endOf(child: ChildProcess): Promise<ChildEnd> {
 
 /** Lack of resources passes; a file that can't be executed stays so. */
 function startFailure(error: Error | null): { kind: 'refused' | 'notStarted'; reason: string } {
-  const code = error !== null && 'code' in error ? String(error.code) : '';
-  const reason = error === null ? 'it did not start' : error.message;
-  return { kind: ['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'ETXTBSY'].includes(code) ? 'notStarted' : 'refused', reason };
+  const passing = ['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'ETXTBSY'].includes(codeOf(error) ?? '');
+  return { kind: passing ? 'notStarted' : 'refused', reason: error === null ? 'it did not start' : error.message };
 }
 
 /** Waits for the script's own end; on abort or at the limit ends it. Says which of the two came first, or null. */
@@ -158,7 +157,7 @@ export function whyNotRunnable(file: string): string | null {
     }
   } catch (error) {
     // Executable but not readable is legal for a program; then only the kernel can tell.
-    if (error instanceof Error && 'code' in error && error.code === 'EACCES') return null;
+    if (codeOf(error) === 'EACCES') return null;
     return messageOf(error);
   }
   const runnable = magic.toString('latin1', 0, 2) === '#!' || magic.toString('latin1') === '\x7fELF';
@@ -170,7 +169,7 @@ function signalGroup(pgid: number, signal: NodeJS.Signals): void {
     process.kill(-pgid, signal);
   } catch (error) {
     // ESRCH: nobody left. EPERM: what is left runs as somebody else; groupGone keeps waiting for it.
-    if (!(error instanceof Error && 'code' in error && (error.code === 'ESRCH' || error.code === 'EPERM'))) throw error;
+    if (!['ESRCH', 'EPERM'].includes(codeOf(error) ?? '')) throw error;
   }
 }
 
@@ -189,7 +188,7 @@ export function isGroupAlive(pgid: number): boolean {
   try {
     process.kill(-pgid, 0);
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ESRCH') return false;
+    if (codeOf(error) === 'ESRCH') return false;
   }
   return readdirSync('/proc').some((name) => /^\d+$/.test(name) && isLivingMember(name, pgid));
 }

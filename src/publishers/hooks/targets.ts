@@ -6,6 +6,7 @@
  */
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { codeOf } from '../../errors.js';
 import type { Log } from '../../log.js';
 import { formatAddress, parseAddress, sameAddress } from '../../sentinel/wire/address.js';
 import type { Address } from '../../sentinel/wire/address.js';
@@ -85,7 +86,7 @@ export class HookMemories {
       if (typeof saved !== 'object' || saved === null) throw new Error('expected a map of masters');
       for (const [master, memory] of Object.entries(saved)) this.#byMaster.set(master, memoryOf(memory));
     } catch (error) {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return;
+      if (codeOf(error) === 'ENOENT') return;
       this.#log.warn({ file: this.#file, err: error }, 'hook state is unreadable, starting without it');
     }
   }

@@ -5,7 +5,8 @@ import { loadConfig } from '../../../src/config/load.js';
 import type { LoadOptions } from '../../../src/config/load.js';
 import { LEAVES, variableOf } from '../../../src/config/overrides.js';
 
-const load = (text: string, more: Partial<LoadOptions> = {}) => loadConfig({ path: '/etc/pointsman/pointsman.yaml', env: {}, read: () => text, ...more });
+const load = (text: string, more: Partial<LoadOptions> = {}) =>
+  loadConfig({ path: '/etc/pointsman/pointsman.yaml', env: {}, read: () => text, ...more });
 
 function loaded(text: string, more: Partial<LoadOptions> = {}) {
   const result = load(text, more);
@@ -62,7 +63,8 @@ describe('a good file', () => {
         ],
       },
       dns: {
-        listen: [{ host: '0.0.0.0', port: 5353 }, { host: '::', port: 5353 }], zone: 'redis.internal.', ttlSeconds: 2, negativeTtlSeconds: 0,
+        listen: [{ host: '0.0.0.0', port: 5353 }, { host: '::', port: 5353 }], zone: 'redis.internal.', ttlSeconds: 2,
+        negativeTtlSeconds: 0,
         ns: [
           { name: 'ns1.redis.internal.', addresses: ['10.0.0.11'] },
           { name: 'ns2.redis.internal.', addresses: ['10.0.0.12', '2001:db8::1'] },
@@ -79,7 +81,8 @@ describe('a good file', () => {
         certFile: null, keyFile: null, tlsServerName: null, namespace: null, datacenter: null,
       },
       hooks: [{
-        name: 'pager', command: ['/usr/local/bin/page'], on: ['failover'], masters: [], timeoutMs: 5000, user: 'nobody', capabilities: 'keep',
+        name: 'pager', command: ['/usr/local/bin/page'], on: ['failover'], masters: [], timeoutMs: 5000, user: 'nobody',
+        capabilities: 'keep',
         limits: { nofile: 64 },
       }],
       vip: [{ master: 'cache', address: '10.0.0.100/32', interface: 'eth0', whenIsolated: 'keep', label: null, dad: false }],
@@ -103,7 +106,8 @@ describe('a good file', () => {
 
   test('an empty block has the documented defaults', () => {
     expect(loaded('dns: {}').config.dns).toMatchObject({
-      listen: [{ host: '0.0.0.0', port: 5353 }, { host: '::', port: 5353 }], zone: 'redis.internal.', ttlSeconds: 1, negativeTtlSeconds: 1, ns: [],
+      listen: [{ host: '0.0.0.0', port: 5353 }, { host: '::', port: 5353 }], zone: 'redis.internal.', ttlSeconds: 1,
+      negativeTtlSeconds: 1, ns: [],
       whenIsolated: 'serve-last', transfer: null, workers: 0,
     });
     expect(loaded('admin: {}').config.admin).toEqual({ listen: { host: '127.0.0.1', port: 9126 } });
@@ -112,7 +116,8 @@ describe('a good file', () => {
 
 describe('a bad file', () => {
   test('is told everything at once, in the order of the lines', () => {
-    const text = ['dns:', '  zone: foo.local', '  tttl: 1s', '  ttl: 1 sec', '  listen: ["0.0.0.0:5353", "::1:53"]', 'vip:', '  - { master: m, interface: eth0 }', 'admin: 5', 'log:'];
+    const text = ['dns:', '  zone: foo.local', '  tttl: 1s', '  ttl: 1 sec', '  listen: ["0.0.0.0:5353", "::1:53"]', 'vip:',
+      '  - { master: m, interface: eth0 }', 'admin: 5', 'log:'];
     expect(faultsOf(text.join('\n'))).toEqual([
       'pointsman.yaml:2:9 dns.zone: zone "foo.local" is refused, .local belongs to multicast DNS; use e.g. redis.internal.',
       'pointsman.yaml:3:3 dns.tttl: unknown key, did you mean "ttl"?',
@@ -167,7 +172,8 @@ describe('a bad file', () => {
   });
 
   test('an alias bomb is refused, not expanded', () => {
-    const bomb = ['a: &a [x,x,x,x,x,x,x,x,x]', ...'bcdefgh'.split('').map((name, i) => `${name}: &${name} [${Array(9).fill(`*${'abcdefg'[i]}`).join(',')}]`)];
+    const nine = (name: string): string => Array<string>(9).fill(`*${name}`).join(',');
+    const bomb = ['a: &a [x,x,x,x,x,x,x,x,x]', ...Array.from('bcdefgh', (name, i) => `${name}: &${name} [${nine('abcdefg'.charAt(i))}]`)];
     expect(faultsOf(bomb.join('\n'))).toEqual([expect.stringContaining('alias')]);
   });
 });
@@ -175,14 +181,16 @@ describe('a bad file', () => {
 describe('environment and flags', () => {
   test('flag over environment over file over default', () => {
     const env = { POINTSMAN_DNS_TTL: '2s', POINTSMAN_LOG_LEVEL: 'warn', POINTSMAN_LOG_FORMAT: '' };
-    const { config } = loaded('dns: { ttl: 9s, negative-ttl: 9s }\nlog: { level: debug, format: text }', { env, flags: { 'log.level': 'error' } });
+    const { config } = loaded('dns: { ttl: 9s, negative-ttl: 9s }\nlog: { level: debug, format: text }',
+      { env, flags: { 'log.level': 'error' } });
     expect(config.dns).toMatchObject({ ttlSeconds: 2, negativeTtlSeconds: 9 });
     expect(config.log).toEqual({ level: 'error', format: 'text' });
   });
 
   test('switches a block on without a file; lists and maps have a text form', () => {
     const env = {
-      POINTSMAN_DNS_LISTEN: '127.0.0.1:53, [::1]:53', POINTSMAN_DNS_NS: 'ns1.redis.internal=10.0.0.1', POINTSMAN_ROUTE_ALLOW_LOOPBACK: 'yes',
+      POINTSMAN_DNS_LISTEN: '127.0.0.1:53, [::1]:53', POINTSMAN_DNS_NS: 'ns1.redis.internal=10.0.0.1',
+      POINTSMAN_ROUTE_ALLOW_LOOPBACK: 'yes',
       POINTSMAN_DNS_TRANSFER_ALLOW: '10.0.0.2', POINTSMAN_DNS_WORKERS: '3',
     };
     const { config } = loaded('', { path: null, env });

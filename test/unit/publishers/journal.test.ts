@@ -26,7 +26,8 @@ async function entries(): Promise<JournalEntry[]> {
 }
 
 const resultOf = (change: Partial<OutputResult> = {}): OutputResult => ({
-  output: 'dns', master: 'cache', route: routeOf({ primary: B }), outcome: 'published', recheck: false, publishedOrder: 10, detail: 'serial 1', error: null,
+  output: 'dns', master: 'cache', route: routeOf({ primary: B }), outcome: 'published', recheck: false, publishedOrder: 10,
+  detail: 'serial 1', error: null,
   attempts: 1, latencyMs: 3, atMs: millis(0), ...change,
 });
 
@@ -42,10 +43,14 @@ describe('journal', () => {
     await journal.close();
     const at = '1970-01-01T00:00:00.000Z';
     expect(await entries()).toEqual([
-      { kind: 'route', at, master: 'cache', epoch: 5, order: 10, phase: 'steady', reason: 'start', from: null, to: '10.0.0.1:6379', actor: 'state file', trusted: true, confirmed: true, healthyReplicas: 0 },
-      { kind: 'route', at, master: 'cache', epoch: 6, order: 12, phase: 'failover', reason: '', from: '10.0.0.1:6379', to: '10.0.0.2:6380', actor: 'this agent', trusted: true, confirmed: true, healthyReplicas: 0 },
-      { kind: 'output', at, master: 'cache', output: 'dns', outcome: 'published', epoch: 5, order: 10, phase: 'steady', to: '10.0.0.2:6380', publishedOrder: 10, attempts: 1, latencyMs: 3, detail: 'serial 1', error: null },
-      { kind: 'output', at, master: 'cache', output: 'dns', outcome: 'failed', epoch: 5, order: 10, phase: 'steady', to: '10.0.0.2:6380', publishedOrder: 10, attempts: 1, latencyMs: 3, detail: 'serial 1', error: { code: 'PUBLISH_TIMEOUT', message: 'm' } },
+      { kind: 'route', at, master: 'cache', epoch: 5, order: 10, phase: 'steady', reason: 'start', from: null, to: '10.0.0.1:6379',
+        actor: 'state file', trusted: true, confirmed: true, healthyReplicas: 0 },
+      { kind: 'route', at, master: 'cache', epoch: 6, order: 12, phase: 'failover', reason: '', from: '10.0.0.1:6379',
+        to: '10.0.0.2:6380', actor: 'this agent', trusted: true, confirmed: true, healthyReplicas: 0 },
+      { kind: 'output', at, master: 'cache', output: 'dns', outcome: 'published', epoch: 5, order: 10, phase: 'steady',
+        to: '10.0.0.2:6380', publishedOrder: 10, attempts: 1, latencyMs: 3, detail: 'serial 1', error: null },
+      { kind: 'output', at, master: 'cache', output: 'dns', outcome: 'failed', epoch: 5, order: 10, phase: 'steady', to: '10.0.0.2:6380',
+        publishedOrder: 10, attempts: 1, latencyMs: 3, detail: 'serial 1', error: { code: 'PUBLISH_TIMEOUT', message: 'm' } },
     ]);
   });
 

@@ -28,7 +28,8 @@ class ManualOutput implements Publisher {
   apply(route: Route, signal: AbortSignal): Promise<Published> {
     return new Promise((resolve, reject) => {
       const succeed = async (order = route.order): Promise<void> => { resolve({ order, detail: `at ${order}` }); await settle(); };
-      const fail = async (error: unknown = new AgentError('PUBLISH_FAILED', 'refused')): Promise<void> => { reject(error as Error); await settle(); };
+      const refused = new AgentError('PUBLISH_FAILED', 'refused');
+      const fail = async (error: unknown = refused): Promise<void> => { reject(error as Error); await settle(); };
       this.calls.push({ route, signal, succeed, fail });
     });
   }
@@ -68,10 +69,12 @@ describe('a success', () => {
     const out = new ManualOutput();
     const { clock, reconciler, results, status } = setUp(out);
     reconciler.submit(routeOf());
-    expect(status()).toMatchObject({ output: 'out', master: 'cache', state: 'pending', wantedOrder: 10, wantedEpoch: 5, publishedOrder: null, attempts: 1 });
+    expect(status()).toMatchObject({ output: 'out', master: 'cache', state: 'pending', wantedOrder: 10, wantedEpoch: 5,
+      publishedOrder: null, attempts: 1 });
     await clock.advance(40);
     await out.last.succeed();
-    expect(status()).toMatchObject({ state: 'published', publishedOrder: 10, publishedEpoch: 5, lagMs: 40, lastError: null, detail: 'at 10' });
+    expect(status()).toMatchObject({ state: 'published', publishedOrder: 10, publishedEpoch: 5, lagMs: 40, lastError: null,
+      detail: 'at 10' });
     expect(status().sinceMs).toBe(clock.now());
 
     await clock.advance(7_900);
@@ -112,7 +115,8 @@ describe('a failure', () => {
     const gaps: number[] = [];
     for (let run = 1; run <= 11; run++) {
       await out.last.fail();
-      expect(status()).toMatchObject({ state: 'failing', attempts: run, lastError: { code: 'PUBLISH_FAILED', message: 'refused', atMs: clock.now() } });
+      expect(status()).toMatchObject({ state: 'failing', attempts: run,
+        lastError: { code: 'PUBLISH_FAILED', message: 'refused', atMs: clock.now() } });
       const failedAt = clock.now();
       while (out.calls.length === run) await clock.advance(50);
       gaps.push(clock.now() - failedAt);
@@ -143,7 +147,8 @@ describe('a failure', () => {
     ['throws at once', () => { throw new Error('boom'); }],
     ['rejects with no error', () => Promise.reject('boom' as unknown as Error)],
   ])('an output that %s is only a failing one', async (_, apply) => {
-    const broken: Publisher = { name: 'broken', deadlineMs: 1000, wantsUntrusted: false, apply, forget: () => Promise.resolve(), close: () => Promise.resolve() };
+    const broken: Publisher = { name: 'broken', deadlineMs: 1000, wantsUntrusted: false, apply, forget: () => Promise.resolve(),
+      close: () => Promise.resolve() };
     const out = new ManualOutput();
     const { reconciler, status } = setUp(broken, out);
     expect(() => reconciler.submit(routeOf())).not.toThrow();
@@ -163,7 +168,8 @@ describe('a failure', () => {
     expect(status()).toMatchObject({ state: 'failing', publishedOrder: 10 });
     await clock.advance(100);
     await out.last.succeed();
-    expect(results.map(({ outcome, recheck }) => [outcome, recheck])).toEqual([['published', false], ['failed', true], ['published', false]]);
+    expect(results.map(({ outcome, recheck }) => [outcome, recheck])).toEqual([['published', false], ['failed', true],
+      ['published', false]]);
   });
 
   test("a listener's fault is not the output's", async () => {

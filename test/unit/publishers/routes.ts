@@ -14,7 +14,8 @@ export const C = { host: '2001:db8::3', port: 6381 };
 export function routeOf(change: Partial<Route> = {}): Route {
   const configEpoch = change.configEpoch ?? 5;
   return {
-    master: 'cache', primary: A, replicas: [], configEpoch, order: 2 * configEpoch, phase: 'steady', trusted: true, confirmed: true, role: 'observer',
+    master: 'cache', primary: A, replicas: [], configEpoch, order: 2 * configEpoch, phase: 'steady', trusted: true, confirmed: true,
+    role: 'observer',
     previous: null, since: millis(0), ...change,
   };
 }
