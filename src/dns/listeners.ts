@@ -24,7 +24,7 @@ export interface BoundAddress {
 export interface DnsListeners {
   readonly addresses: readonly BoundAddress[];
   readonly counters: Readonly<DnsCounters>;
-  /** Frees the ports and ends all connections. */
+  /** Frees the ports and ends all connections; may be called again. */
   close(): Promise<void>;
 }
 
@@ -59,11 +59,13 @@ export async function startDnsListeners(options: ListenOptions): Promise<DnsList
     await Promise.all(pairs.map(closePair));
     throw error;
   }
+  let closing: Promise<unknown> | null = null;
   return {
     addresses: pairs.map(({ bound }) => bound),
     counters: responder.counters,
     close: async () => {
-      await Promise.all(pairs.map(closePair));
+      closing ??= Promise.all(pairs.map(closePair));
+      await closing;
     },
   };
 }
@@ -112,7 +114,7 @@ async function listenTcp(bound: BoundAddress, text: string, responder: Responder
 }
 
 function listenError(error: unknown, text: string): FatalError {
-  const code = error instanceof Error && 'code' in error ? error.code : null;
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : null;
   const context = { listen: text, cause: code };
   if (code === 'EADDRINUSE') {
     return new FatalError('PORT_IN_USE', `dns cannot listen on ${text}: address already in use`, EXIT.portInUse, context, { cause: error });
