@@ -109,7 +109,7 @@ async function playDemo(
   }, WRITES_PER_SECOND);
   try {
     const first = must(cluster.nodes[0], 'the demo has nodes');
-    await cluster.settled(first, SETTLE_LIMIT_MS, signal);
+    await cluster.settled(first, 'ready', SETTLE_LIMIT_MS, signal);
     ledger.start();
     await waitUntilNothing(async () => (ledger.acknowledged > 0 ? null : 'the client has written nothing'), SETTLE_LIMIT_MS, signal);
     say(`all agree: ${first.name} at ${first.address.host} is the master; the client writes`);
@@ -130,6 +130,7 @@ async function runCrashes(
   const rounds: CrashRound[] = [];
   let master = first;
   for (let round = 1; round <= settings.rounds; round++) {
+    await cluster.settled(master, 'ready', SETTLE_LIMIT_MS, signal);
     await pause(STEADY_MS, signal);
     const crash = await crashRound(cluster, ledger, master, say, signal);
     rounds.push(crash);
@@ -145,7 +146,7 @@ async function runCrashes(
     lostAtKill: sum((round) => round.lostAtKill) + last.lostBefore,
     lostAfterSwitch: sum((round) => round.lostAfterSwitch) + last.lostNow,
     errors: { refusedWrites: ledger.refusedWrites, failedConnects: ledger.failedConnects },
-    disagreements: await cluster.whyUnsettled(master),
+    disagreements: await cluster.whyUnsettled(master, 'agreed'),
   });
   process.stdout.write(`${settings.json ? JSON.stringify(report) : `\n${showReport(report)}`}\n`);
   return report.ok ? EXIT.ok : EXIT.failed;

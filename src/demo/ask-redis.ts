@@ -41,10 +41,10 @@ export function askRedis(address: Address, argv: readonly string[], deadlineMs =
   });
 }
 
-/** Texts of a flat array of bulk strings; empty for any other reply. */
+/** Texts of a flat array of strings and integers; empty for any other reply. */
 export function textsOf(reply: RespValue): string[] {
   if (reply.kind !== 'array') return [];
-  return reply.items.map((item) => (item.kind === 'bulk' || item.kind === 'simple' ? item.text : item.kind === 'integer' ? String(item.value) : ''));
+  return reply.items.map((item) => ('text' in item ? item.text : item.kind === 'integer' ? String(item.value) : ''));
 }
 
 /** A reply of alternating names and values (SENTINEL MASTER and its kin). */

@@ -19,8 +19,8 @@ const MORE_FOLDERS = ['/usr/local/bin', '/usr/bin', '/usr/local/sbin', '/usr/sbi
 export function findProgram(name: string, hint: string): string {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
   const found = [...folders, ...MORE_FOLDERS].map((folder) => join(folder, name)).find(isProgram);
-  if (found === undefined) throw new FatalError('SETUP_MISSING', `${name} is not in the PATH: ${hint}`, EXIT.missingTool, { program: name });
-  return found;
+  if (found !== undefined) return found;
+  throw new FatalError('SETUP_MISSING', `${name} is not in the PATH: ${hint}`, EXIT.missingTool, { program: name });
 }
 
 function isProgram(path: string): boolean {
@@ -85,6 +85,11 @@ export class Children {
     closeSync(log);
     this.#children.push(child);
     return child;
+  }
+
+  /** Everything ever started, ended or not. */
+  all(): readonly Child[] {
+    return this.#children;
   }
 
   /** Ends whatever still runs and resolves when all is gone. */

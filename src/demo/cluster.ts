@@ -7,23 +7,22 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { messageOf } from '../errors.js';
 import { must } from '../assert.js';
-import { formatAddress, sameAddress } from '../sentinel/wire/address.js';
 import type { Address } from '../sentinel/wire/address.js';
-import { askRedis, fieldsOf, textsOf } from './ask-redis.js';
+import { MASTER_NAME, whyNotIn, whyNotNaming, whyNotServing, whyNotWatching } from './agreement.js';
+import { askRedis } from './ask-redis.js';
 import { findProgram } from './children.js';
 import type { Child, Children } from './children.js';
 import { DnsProbe, showReply } from './dns-probe.js';
 import { freePort } from './free-port.js';
 import { waitUntilNothing } from './wait.js';
 
-export const MASTER_NAME = 'mymaster';
 export const ZONE = 'redis.test.';
 const NODE_HOSTS = ['127.0.0.1', '127.0.0.2', '127.0.0.3'] as const;
 const AGENT_HOST = '127.0.0.1';
 const AGENTS = 3;
 const QUORUM = 2;
+const COMPANY = { replicas: NODE_HOSTS.length - 1, peers: AGENTS - 1 };
 const FAILOVER_TIMEOUT_MS = 10_000;
 const START_LIMIT_MS = 20_000;
 const MAIN = fileURLToPath(new URL('../main.js', import.meta.url));
@@ -44,6 +43,9 @@ export interface Agent {
   readonly config: string;
   child: Child;
 }
+
+/** `agreed`: names and roles are right. `ready`: and another failover could begin. */
+export type Depth = 'agreed' | 'ready';
 
 export interface ClusterOptions {
   readonly downAfterMs: number;
@@ -99,11 +101,17 @@ export class Cluster {
     await answering(agent.sentinel, agent.child, signal);
   }
 
-  /** Everything that is not as it should be while `master` is the master, in words; an empty list = all agree. */
-  async whyUnsettled(master: Node): Promise<string[]> {
-    const ofNodes = this.nodes.map(async (node) => whyNotIn(node.name, () => whyNotServing(node, master)));
+  /**
+   * Everything that is not as it should be while `master` is the master, in words; an empty list = all agree.
+   *
+   * `ready`: the agents also know their company well enough for the next failover. They read a replica's INFO every ten seconds
+   * only, so this takes that much longer.
+   */
+  async whyUnsettled(master: Node, depth: Depth): Promise<string[]> {
+    const ofNodes = this.nodes.map(async (node) => whyNotIn(node.name, () => whyNotServing(node.address, master.address)));
     const ofAgents = this.agents.flatMap((agent) => [
-      whyNotIn(agent.name, () => whyNotWatching(agent, master)),
+      whyNotIn(agent.name, () => (depth === 'ready' ? whyNotWatching(agent.sentinel, master.address, COMPANY)
+        : whyNotNaming(agent.sentinel, master.address))),
       whyNotIn(agent.name, async () => {
         const reply = showReply(await agent.probe.ask());
         return reply === master.address.host ? null : `its DNS answers ${reply}, not ${master.address.host}`;
@@ -113,10 +121,10 @@ export class Cluster {
   }
 
   /** Resolves when {@link whyUnsettled} finds nothing; rejects with what it still found after `limitMs`. */
-  async settled(master: Node, limitMs: number, signal: AbortSignal): Promise<void> {
+  async settled(master: Node, depth: Depth, limitMs: number, signal: AbortSignal): Promise<void> {
     await waitUntilNothing(async () => {
       for (const { child } of this.agents) child.assertRunning();
-      const reasons = await this.whyUnsettled(master);
+      const reasons = await this.whyUnsettled(master, depth);
       return reasons.length === 0 ? null : reasons.join('; ');
     }, limitMs, signal);
   }
@@ -169,33 +177,4 @@ async function answering(address: Address, child: Child, signal: AbortSignal): P
     child.assertRunning();
     return whyNotIn(child.name, async () => ((await askRedis(address, ['PING'])).kind === 'simple' ? null : 'PING is refused'));
   }, START_LIMIT_MS, signal);
-}
-
-/** A question that got no answer is a reason too. */
-async function whyNotIn(name: string, why: () => Promise<string | null>): Promise<string | null> {
-  const reason = await why().catch(messageOf);
-  return reason === null ? null : `${name}: ${reason}`;
-}
-
-async function whyNotServing(node: Node, master: Node): Promise<string | null> {
-  const [role, host, , link] = textsOf(await askRedis(node.address, ['ROLE']));
-  if (node === master) return role === 'master' ? null : 'is not the master yet';
-  if (role !== 'slave') return 'is not a replica yet';
-  if (host !== master.address.host) return `follows ${host}, not ${master.address.host}`;
-  return link === 'connected' ? null : `its replication link is "${link}"`;
-}
-
-async function whyNotWatching({ sentinel }: Agent, master: Node): Promise<string | null> {
-  const [host = '', port] = textsOf(await askRedis(sentinel, ['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', MASTER_NAME]));
-  const named = { host, port: Number(port) };
-  if (!sameAddress(named, master.address)) return `names ${formatAddress(named)}, not ${formatAddress(master.address)}`;
-  const view = fieldsOf(await askRedis(sentinel, ['SENTINEL', 'MASTER', MASTER_NAME]));
-  if (view.get('flags') !== 'master') return `sees the master as ${view.get('flags')}`;
-  const [replicas, peers] = [view.get('num-slaves'), view.get('num-other-sentinels')];
-  if (replicas !== '2' || peers !== '2') return `knows ${replicas} replicas and ${peers} other sentinels`;
-  const seen = await askRedis(sentinel, ['SENTINEL', 'REPLICAS', MASTER_NAME]);
-  const links = seen.kind === 'array' ? seen.items.map((item) => fieldsOf(item)) : [];
-  // Only a replica whose own INFO has been read can be promoted.
-  const ready = links.filter((each) => each.get('master-link-status') === 'ok' && each.get('flags') === 'slave');
-  return ready.length === 2 ? null : `sees ${ready.length} of 2 replicas in sync`;
 }

@@ -28,7 +28,11 @@ export interface CrashRound {
   readonly lostAfterSwitch: number;
 }
 
-/** Kills `master`, which all agree on, and resolves when all agree on another one that it follows. Rejects when that takes too long. */
+/**
+ * Kills `master`, which all are ready to replace, and resolves when all agree on another one that it follows.
+ *
+ * Rejects when that takes too long.
+ */
 export async function crashRound(
   cluster: Cluster, ledger: Ledger, master: Node, say: (text: string) => void, signal: AbortSignal,
 ): Promise<CrashRound> {
@@ -59,7 +63,7 @@ export async function crashRound(
   say(`starting ${master.name} again, as a master`);
   const restartedMs = performance.now();
   await cluster.restartNode(master, signal);
-  await cluster.settled(promoted, SETTLE_LIMIT_MS, signal);
+  await cluster.settled(promoted, 'agreed', SETTLE_LIMIT_MS, signal);
   const rejoinedMs = performance.now() - restartedMs;
   say(`${master.name} follows ${promoted.name}, all agents agree`);
 

@@ -7,7 +7,6 @@
  * one lost in the present reign is a fault.
  */
 import { Redis } from 'ioredis';
-import { messageOf } from '../errors.js';
 import { sameAddress } from '../sentinel/wire/address.js';
 import type { Address } from '../sentinel/wire/address.js';
 import { pause } from './wait.js';
@@ -152,13 +151,14 @@ export class Ledger {
     const first = this.#next;
     this.#next += count;
     const commands = Array.from({ length: count }, (_, index) => ['setbit', LEDGER_KEY, first + index, 1]);
-    const replies = await redis.pipeline(commands).exec().catch((error: unknown) => commands.map(() => [new Error(messageOf(error))] as const));
-    const refused = (replies ?? []).map(([error]) => error !== null);
+    const replies = await redis.pipeline(commands).exec().catch(() => null);
+    // No replies at all: every one is refused.
+    const refused = commands.map((_, index) => replies?.[index]?.[0] !== null);
     for (let index = 0; index < count; index++) {
-      if (refused[index] !== false) this.refusedWrites++;
+      if (refused[index] === true) this.refusedWrites++;
       else this.#acknowledge(first + index, master);
     }
-    return !refused.includes(true) && refused.length === count;
+    return !refused.includes(true);
   }
 
   #acknowledge(number: number, master: Address): void {

@@ -4,7 +4,8 @@
 import { Redis } from 'ioredis';
 import { messageOf } from '../errors.js';
 import { formatAddress } from '../sentinel/wire/address.js';
-import { MASTER_NAME, ZONE } from './cluster.js';
+import { MASTER_NAME } from './agreement.js';
+import { ZONE } from './cluster.js';
 import type { Agent, Cluster, Node } from './cluster.js';
 import { showReply } from './dns-probe.js';
 import type { Ledger } from './ledger.js';
@@ -15,6 +16,7 @@ const DRAW_EVERY_MS = 250;
 /** Long enough that a failover happens first: what comes back sooner has never been away for the agents. */
 const REVIVE_AFTER_MS = 5000;
 const RATE_WINDOW_MS = 1000;
+const EVENTS = ['[+-]sdown', '[+-]odown', '+elected-leader', '+promoted-slave', '+switch-master', '[+-]tilt'];
 
 /** Shows the cluster until `signal` aborts. Rejects only for the demo's own faults. */
 export async function runLive(cluster: Cluster, ledger: Ledger, view: LiveView, signal: AbortSignal): Promise<void> {
@@ -71,7 +73,7 @@ function followEvents(cluster: Cluster, view: LiveView): Redis[] {
     // An agent that is away is seen by its DNS; the link comes back by itself.
     link.on('error', () => undefined);
     link.on('pmessage', (_pattern: string, channel: string, message: string) => view.note(`${name} ${channel} ${message}`));
-    void link.psubscribe('[+-]sdown', '[+-]odown', '+elected-leader', '+promoted-slave', '+switch-master', '[+-]tilt').catch(() => undefined);
+    void link.psubscribe(...EVENTS).catch(() => undefined);
     return link;
   });
 }

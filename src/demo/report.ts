@@ -37,7 +37,8 @@ const times = (values: readonly number[]): string => values.map((value) => ms(va
 
 /** The table. Several rounds: a line each, then the medians. */
 export function showReport(report: DemoReport): string {
-  const lines = [`down-after ${report.downAfterMs} ms`, '', `${''.padEnd(34)}${['agent 1', 'agent 2', 'agent 3'].map((name) => name.padStart(9)).join('')}`];
+  const heads = ['agent 1', 'agent 2', 'agent 3'].map((name) => name.padStart(9)).join('');
+  const lines = [`down-after ${report.downAfterMs} ms`, '', `${''.padEnd(34)}${heads}`];
   report.rounds.forEach((round, index) => {
     const title = report.rounds.length === 1 ? '' : `round ${index + 1}: `;
     lines.push(`${`${title}kill → DNS`.padEnd(34)}${times(round.dnsMs)}`);

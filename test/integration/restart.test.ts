@@ -1,0 +1,90 @@
+/**
+ * An agent that was away: it keeps its identity and epochs, and answers nothing rather than something old.
+ */
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { masterNamedBy } from '../../src/demo/agreement.js';
+import { Lab, MASTER_NAME, NAME, answerOf, ask, fieldsOf, textOf, waitFor, type LabSentinel, type RedisNode } from './lab.js';
+
+const lab = new Lab();
+let master: RedisNode;
+
+beforeAll(async () => {
+  master = await lab.group(2);
+  for (let index = 0; index < 3; index++) await lab.agent(master);
+  await lab.settled(master, 40_000);
+}, 90_000);
+
+afterAll(() => lab.stop());
+
+interface Memory {
+  readonly myId: string;
+  readonly configEpoch: number;
+  readonly leaderEpoch: number;
+  readonly currentEpoch: number;
+}
+
+async function memoryOf(agent: LabSentinel): Promise<Memory> {
+  const conf = readFileSync(agent.conf, 'utf8');
+  const number = (pattern: RegExp): number => Number(pattern.exec(conf)?.[1] ?? NaN);
+  return {
+    myId: textOf(await ask(agent, 'SENTINEL', 'MYID')),
+    configEpoch: Number(fieldsOf(await ask(agent, 'SENTINEL', 'MASTER', MASTER_NAME)).get('config-epoch')),
+    leaderEpoch: number(new RegExp(`leader-epoch ${MASTER_NAME} (\\d+)`)),
+    currentEpoch: number(/current-epoch (\d+)/),
+  };
+}
+
+/** All different answers of an agent's DNS, from before it listens until it has answered `last` for the first time. */
+async function answersUntil(agent: LabSentinel, last: string): Promise<string[]> {
+  const seen: string[] = [];
+  await waitFor(() => `${agent.name} answering ${last} after ${seen.join(', ')}\n${lab.logs()}`, 30_000, async () => {
+    const answer = await answerOf(agent.dnsPort!, NAME, 'A', 50);
+    if (seen.at(-1) !== answer) seen.push(answer);
+    return answer === last;
+  });
+  return seen;
+}
+
+async function kill(agent: LabSentinel): Promise<void> {
+  agent.child.kill('SIGKILL');
+  await waitFor(`the end of ${agent.name}`, 5000, () => agent.child.status !== null);
+}
+
+test('away during a failover: it never answers with the old master', async () => {
+  const away = lab.sentinels[0]!;
+  await kill(away);
+  const old = master;
+  old.child.kill('SIGKILL');
+  const present = lab.sentinels.slice(1);
+  let named: string[] = [];
+  await waitFor(() => `two agents naming a new master, not ${named.join(' ')}\n${lab.logs()}`, 30_000, async () => {
+    named = await Promise.all(present.map(async ({ address }) => (await masterNamedBy(address)).host));
+    return new Set(named).size === 1 && named[0] !== old.address.host;
+  });
+  master = lab.nodes.find(({ address }) => address.host === named[0])!;
+  expect(readFileSync(away.conf, 'utf8')).toContain(`monitor ${MASTER_NAME} ${old.address.host} `);
+
+  await lab.restartSentinel(away, { unwaited: true });
+  const answers = await answersUntil(away, master.address.host);
+  expect(answers.filter((answer) => !['silence', 'SERVFAIL', master.address.host].includes(answer))).toEqual([]);
+  expect(answers).toContain('SERVFAIL');
+  expect((await masterNamedBy(away.address)).host).toBe(master.address.host);
+
+  await lab.restartRedis(old);
+  await lab.settled(master, 60_000);
+}, 150_000);
+
+test('killed and started again: same id, same epochs, SERVFAIL until its peers have confirmed', async () => {
+  const agent = lab.sentinels[1]!;
+  const before = await memoryOf(agent);
+  expect(before.configEpoch).toBeGreaterThan(0);
+  expect(before.leaderEpoch).toBeGreaterThanOrEqual(before.configEpoch);
+
+  await kill(agent);
+  await lab.restartSentinel(agent, { unwaited: true });
+  const answers = await answersUntil(agent, master.address.host);
+  expect(answers.filter((answer) => answer !== 'silence')).toEqual(['SERVFAIL', master.address.host]);
+  expect(await memoryOf(agent)).toEqual(before);
+  await lab.settled(master, 40_000);
+}, 120_000);
