@@ -5,8 +5,10 @@
  */
 import { formatAddress } from '../sentinel/wire/address.js';
 import type { Address } from '../sentinel/wire/address.js';
+import { sameNode } from '../sentinel/core/hosts.js';
+import { advertisedAddress } from '../sentinel/core/silent/prepared.js';
 import type { Master, NodeAddress, Replica, SentinelState } from '../sentinel/core/state.js';
-import { announcedHost, currentMasterAddress, isDisconnected, promotedReplica } from '../sentinel/core/state.js';
+import { announcedHost, isDisconnected } from '../sentinel/core/state.js';
 import type { Route, RouteReplica } from './route.js';
 
 /** The Route of a monitored master; null when no such master is known. */
@@ -14,14 +16,17 @@ export function projectRoute(state: Readonly<SentinelState>, masterName: string)
   const master = state.masters.get(masterName);
   if (master === undefined) return null;
   const { published } = master;
-  const primary = shown(state, currentMasterAddress(master));
+  const primary = shown(state, advertisedAddress(master));
+  const { silent } = master;
+  const prepared = silent?.effective === true;
   return {
     master: master.name,
     primary: primary.host === '' ? null : primary,
     replicas: replicasOf(state, master),
     configEpoch: master.configEpoch,
-    order: 2 * master.configEpoch,
-    phase: published.phase,
+    // While prepared, between the old configuration and the one that will end it (publishing.md, rule 2).
+    order: prepared ? 2 * silent.doneEpoch - 1 : 2 * master.configEpoch,
+    phase: prepared ? 'prepared' : published.phase,
     trusted: published.trusted,
     confirmed: published.confirmed,
     role: published.role,
@@ -35,9 +40,9 @@ function shown(state: Readonly<SentinelState>, address: NodeAddress): Address {
 }
 
 function replicasOf(state: Readonly<SentinelState>, master: Master): RouteReplica[] {
-  const promoted = currentMasterAddress(master) === master.address ? undefined : promotedReplica(master);
+  const advertised = advertisedAddress(master);
   return [...master.replicas.values()]
-    .filter((replica) => replica !== promoted && replica.announced)
+    .filter((replica) => !sameNode(replica.address, advertised) && replica.announced)
     .map((replica) => ({ address: shown(state, replica.address), healthy: isHealthy(replica) }))
     .sort((a, b) => (formatAddress(a.address) < formatAddress(b.address) ? -1 : 1));
 }

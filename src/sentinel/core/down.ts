@@ -69,7 +69,8 @@ function staleCommandMs(state: SentinelState, instance: Instance): Millis {
 /** When the pub/sub connection counts as stale: our own hellos come back on it, so a healthy one is never idle. */
 function stalePubsubMs(state: SentinelState, instance: Instance): Millis {
   const { pubsub, pubsubActivityMs } = instance.link;
-  if (pubsub === null) return NEVER;
+  // Nobody says hello on the original of a planned move.
+  if (pubsub === null || (instance.kind === 'master' && instance.silent !== null)) return NEVER;
   const idleMs = pubsubActivityMs + 3 * state.tunables.publishPeriodMs + 1;
   return Math.max(pubsub.sinceMs + state.tunables.minLinkReconnectPeriodMs + 1, idleMs) as Millis;
 }

@@ -11,6 +11,8 @@ import type { RespValue } from '../wire/resp-value.js';
 import { commandName, send } from './instance.js';
 import { LIMITS } from './limits.js';
 import { NEVER } from './monitor.js';
+import { isReady } from './silent/prepared.js';
+import { countsReadyOnly, whyNoVote } from './silent/votes.js';
 import type { Epoch, Master, Peer, RunId, SentinelState } from './state.js';
 import { announcedHost, isDisconnected, refOf } from './state.js';
 import type { Turn } from './turn.js';
@@ -37,12 +39,14 @@ export function castVote(turn: Turn, master: Master, requestedEpoch: Epoch, cand
   const { state } = turn;
   if (requestedEpoch > LIMITS.maxEpoch) return { leader: master.leader, leaderEpoch: master.leaderEpoch };
   adoptEpoch(turn, master, requestedEpoch);
+  if (whyNoVote(state, master, candidate, turn.now) !== null) return { leader: master.leader, leaderEpoch: master.leaderEpoch };
   if (master.leaderEpoch < requestedEpoch && state.currentEpoch <= requestedEpoch) {
     master.leader = candidate;
     master.leaderEpoch = state.currentEpoch;
     persist(turn);
     announceText(turn, 'warning', '+vote-for-leader', `${candidate} ${master.leaderEpoch}`, master);
     // Voting for another holds our own candidacy back for 2 x failover-timeout: two failovers at once help nobody.
+    master.lastVoteMs = turn.now;
     if (candidate !== state.myId) master.failoverStartMs = addMs(turn.now, nextBelow(state.prng, LIMITS.startDesyncMs));
   }
   return { leader: master.leader, leaderEpoch: master.leaderEpoch };
@@ -55,11 +59,18 @@ export function castVote(turn: Turn, master: Master, requestedEpoch: Epoch, cand
  * same death some milliseconds later, and stock's next question would come a second too late.
  */
 function askDueMs(state: SentinelState, master: Master, peer: Peer): Millis {
-  if (master.sdownSinceMs === null || isDisconnected(peer)) return NEVER;
+  if (isDisconnected(peer)) return NEVER;
   const { askPeriodMs } = state.tunables;
+  if (holdsPlannedElection(master)) return addMs(peer.lastAskMs, askPeriodMs);
+  if (master.sdownSinceMs === null) return NEVER;
   const eager = master.failover === null && !peer.masterDown && peer.lastAskMs < master.sdownSinceMs + askPeriodMs;
   if (eager) return (peer.lastAskMs < master.sdownSinceMs ? 0 : peer.lastAskMs + LIMITS.eagerAskMs) as Millis;
   return Math.max(peer.lastMasterDownReplyMs, peer.lastAskMs) + askPeriodMs as Millis;
+}
+
+/** Prepare, done and abort need no SDOWN: the peers are asked for their votes all the same (silent-failover.md, section 3). */
+function holdsPlannedElection(master: Master): boolean {
+  return master.failover !== null && master.failover.purpose !== 'failover' && master.failover.state === 'wait_start';
 }
 
 function opinionExpiresMs(state: SentinelState, peer: Peer): Millis {
@@ -81,7 +92,7 @@ export function askPeers(turn: Turn, master: Master, forced: boolean): void {
       peer.masterDown = false;
       peer.leader = null;
     }
-    const wanted = forced ? master.sdownSinceMs !== null && !isDisconnected(peer) : now >= askDueMs(state, master, peer);
+    const wanted = forced ? (master.sdownSinceMs !== null || holdsPlannedElection(master)) && !isDisconnected(peer) : now >= askDueMs(state, master, peer);
     if (!wanted) continue;
     peer.lastAskMs = now;
     const candidate = master.failover === null ? '*' : state.myId;
@@ -116,7 +127,9 @@ export function countVotes(turn: Turn, master: Master, failoverEpoch: Epoch): Ta
   const { state } = turn;
   const votes = new Map<RunId, number>();
   let undecided = 0;
+  const readyOnly = countsReadyOnly(master);
   for (const peer of master.peers.values()) {
+    if (readyOnly && !isReady(master, peer)) continue;
     if (peer.leader !== null && peer.leaderEpoch === state.currentEpoch) votes.set(peer.leader, (votes.get(peer.leader) ?? 0) + 1);
     else if (peer.sdownSinceMs === null) undecided++;
   }

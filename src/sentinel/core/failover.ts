@@ -14,7 +14,10 @@ import { LIMITS } from './limits.js';
 import { forceHello, NEVER, requestInfo } from './monitor.js';
 import { selectReplica, whyNotEligible } from './promotion.js';
 import { sendReplicaOf } from './reconfigure.js';
-import type { Failover, FailoverStateName, Master, Replica, SentinelState } from './state.js';
+import { settleClient } from './silent/ending.js';
+import { awaitTarget, concludeMove, decideAsLeader, holdAndCatchUp, moveDueMs, reassertOriginal } from './silent/moves.js';
+import { lowestElectionEpoch } from './silent/votes.js';
+import type { ElectionPurpose, Epoch, Failover, FailoverStateName, Master, NodeAddress, Replica, SentinelState } from './state.js';
 import { isDisconnected, promotedReplica, refOf } from './state.js';
 import { switchToPromoted } from './switch-master.js';
 import type { Turn } from './turn.js';
@@ -40,6 +43,10 @@ export function failoverDueMs(state: SentinelState, master: Master): Millis {
       return Math.min(failover.lastPollMs + LIMITS.promotionPollMs, failover.stateSinceMs + master.failoverTimeoutMs + 1) as Millis;
     case 'reconf_slaves':
       return reconfigurationDueMs(state, master, failover);
+    case 'silent_hold':
+    case 'silent_promote':
+    case 'silent_reassert':
+      return moveDueMs(master, failover);
     case 'select_slave':
     case 'update_config':
       return 0 as Millis;
@@ -69,23 +76,44 @@ export function startFailoverIfNeeded(turn: Turn, master: Master): boolean {
 
 /** Reserves the epoch of a candidacy that comes in `delayMs`: it is on disk by then, and the questions need not wait for it. */
 function planCandidacy(turn: Turn, master: Master, delayMs: number): { atMs: Millis; epoch: number } {
-  return { atMs: addMs(turn.now, delayMs), epoch: raiseEpoch(turn, master) };
+  return { atMs: addMs(turn.now, delayMs), epoch: raiseEpoch(turn, master, lowestElectionEpoch(master, 'failover')) };
 }
 
-function raiseEpoch(turn: Turn, master: Master): number {
-  adoptEpoch(turn, master, turn.state.currentEpoch + 1);
+function raiseEpoch(turn: Turn, master: Master, lowest: Epoch): Epoch {
+  adoptEpoch(turn, master, Math.max(turn.state.currentEpoch + 1, lowest));
   return turn.state.currentEpoch;
 }
 
 /** Opens a failover under a new epoch. `forced`: SENTINEL FAILOVER, which needs no election. */
 export function startFailover(turn: Turn, master: Master, forced: boolean): void {
+  open(turn, master, { purpose: 'failover', target: null, client: null, forced });
+  announce(turn, 'warning', '+try-failover', master);
+}
+
+/** What a planned move's election is held for, and who waits for it. */
+export interface PlannedElection {
+  readonly purpose: ElectionPurpose;
+  readonly target: NodeAddress | null;
+  readonly client: number | null;
+}
+
+/** Opens the election of a prepare, done or abort; the peers are asked in the same turn. */
+export function startElection(turn: Turn, master: Master, planned: PlannedElection): void {
+  open(turn, master, { ...planned, forced: false });
+}
+
+function open(turn: Turn, master: Master, { purpose, target, client, forced }: PlannedElection & { readonly forced: boolean }): void {
   const { state, now } = turn;
   const reserved = master.candidacy?.epoch ?? 0;
   // A reserved epoch that somebody has spoken in since, or that our vote is gone in, is no use any more.
-  const epoch = reserved === state.currentEpoch && reserved > master.leaderEpoch ? reserved : raiseEpoch(turn, master);
+  const lowest = lowestElectionEpoch(master, purpose);
+  const usable = reserved === state.currentEpoch && reserved > master.leaderEpoch && reserved >= lowest;
+  const epoch = usable ? reserved : raiseEpoch(turn, master, lowest);
   master.candidacy = null;
-  master.failover = { state: 'wait_start', stateSinceMs: now, epoch, forced, promoted: null, lastPollMs: 0 as Millis };
-  announce(turn, 'warning', '+try-failover', master);
+  master.failover = {
+    ...{ state: 'wait_start', stateSinceMs: now, epoch, forced, promoted: null, lastPollMs: 0 as Millis },
+    ...{ purpose, target, client, lastPauseMs: 0 as Millis, pauseTaken: false, heldOffset: null },
+  };
   master.failoverStartMs = addMs(now, nextBelow(state.prng, LIMITS.startDesyncMs));
 }
 
@@ -114,6 +142,12 @@ function advanceOnce(turn: Turn, master: Master, failover: Failover): void {
       return reconfigureReplicas(turn, master, failover);
     case 'update_config':
       return switchToPromoted(turn, master);
+    case 'silent_hold':
+      return holdAndCatchUp(turn, master, failover);
+    case 'silent_promote':
+      return awaitTarget(turn, master, failover);
+    case 'silent_reassert':
+      return reassertOriginal(turn, master, failover);
     default:
       return assertNever(failover.state);
   }
@@ -125,6 +159,7 @@ function enter(turn: Turn, failover: Failover, state: FailoverStateName): void {
 }
 
 function abort(turn: Turn, master: Master, event: string): void {
+  settleClient(turn, master, 'NOQUORUM not elected');
   announce(turn, 'warning', event, master);
   master.failover = null;
 }
@@ -136,14 +171,16 @@ function waitForElection(turn: Turn, master: Master, failover: Failover): void {
   const won = failover.forced || (tally.kind === 'won' && tally.leader === state.myId && state.currentEpoch === failover.epoch);
   if (won) {
     announce(turn, 'warning', '+elected-leader', master);
+    if ((failover.purpose !== 'failover' || master.silent !== null) && decideAsLeader(turn, master, failover)) return;
     if (state.simulate.crashAfterElection) return crash(turn, 'after election');
     enter(turn, failover, 'select_slave');
     announce(turn, 'warning', '+failover-state-select-slave', master);
     return;
   }
-  if (tally.kind === 'split') return retryAfterSplit(turn, master);
+  if (tally.kind === 'split' && failover.purpose === 'failover') return retryAfterSplit(turn, master);
   if (now > master.failoverStartMs + Math.min(state.tunables.electionTimeoutMs, master.failoverTimeoutMs)) {
     abort(turn, master, '-failover-abort-not-elected');
+    if (failover.purpose !== 'failover') master.failoverStartMs = 0 as Millis;
   }
 }
 
@@ -207,6 +244,8 @@ export function isAwaitedPromotion(master: Master, replica: Replica): boolean {
 export function observePromotion(turn: Turn, master: Master, promoted: Replica): void {
   const failover = must(master.failover, 'a promotion was observed without a failover');
   assert(failover.epoch > master.configEpoch, 'a failover ended under an epoch that its master had passed');
+  // With a silent window before it, every other node owes a full resync: the plain reconfiguration would not be enough.
+  if (master.silent !== null) return concludeMove(turn, master, failover, promoted.address, 'another node was promoted');
   master.configEpoch = failover.epoch;
   enter(turn, failover, 'reconf_slaves');
   master.published.role = 'leader';

@@ -3,6 +3,7 @@
  *
  * The higher configEpoch wins, whoever says it. Mirrors sentinelProcessHelloMessage in sentinel.c.
  */
+import type { Millis } from '../../time.js';
 import type { Hello } from '../wire/hello.js';
 import { parseHello } from '../wire/hello.js';
 import { adoptEpoch } from './election.js';
@@ -11,6 +12,9 @@ import { LIMITS } from './limits.js';
 import { closeLink, createPeer, releaseLink } from './instance.js';
 import type { Master, NodeAddress, Peer } from './state.js';
 import { currentMasterAddress } from './state.js';
+import { considerSilentHello } from './silent/consensus.js';
+import { announceMove, endSilentState, settleClient } from './silent/ending.js';
+import { advertisedAddress } from './silent/prepared.js';
 import { announceSwitch, switchAddress } from './switch-master.js';
 import type { Turn } from './turn.js';
 import { announce, persist, touch } from './turn.js';
@@ -33,6 +37,7 @@ export function applyHello(turn: Turn, payload: string): void {
   adoptEpoch(turn, master, epoch);
   if (peer === null) return;
   if (master.configEpoch < hello.configEpoch) adoptConfiguration(turn, master, peer, hello);
+  considerSilentHello(turn, master, peer, hello);
   confirm(turn, master, peer, hello);
   peer.lastHelloMs = turn.now;
 }
@@ -59,6 +64,7 @@ function recognisePeer(turn: Turn, master: Master, hello: Hello): Peer | null {
 function forgetPeer(turn: Turn, master: Master, peer: Peer): void {
   releaseLink(turn, peer);
   master.peers.delete(peer.runId);
+  master.peersChangedMs = turn.now;
 }
 
 /** Another run id at this address is a predecessor that will not come back: it must not count as a voter anywhere. */
@@ -95,24 +101,39 @@ function adoptConfiguration(turn: Turn, master: Master, peer: Peer, hello: Hello
   master.configEpoch = hello.configEpoch;
   if (!master.published.confirmed) master.published.confirmedBy.clear();
   persist(turn);
+  const before = advertisedAddress(master);
   if (port === current.port && sameHost(turn.state, current, host)) {
-    dropOutdatedFailover(master);
+    dropOutdatedFailover(turn, master);
+    const ended = endSilentState(turn, master, current, 'another sentinel re-asserted the original');
+    if (ended === null) return;
+    notePublished(turn, master, before, 'aborted');
+    announceMove(turn, master, before, current);
+    master.failoverStartMs = 0 as Millis;
     return;
   }
   announce(turn, 'warning', '+config-update-from', peer);
-  master.published.role = 'observer';
-  master.published.previous = current;
-  master.published.sinceMs = turn.now;
-  master.published.phase = 'failover';
-  announceSwitch(turn, master, host, port);
+  settleClient(turn, master, 'NOQUORUM another sentinel was elected');
+  const ended = endSilentState(turn, master, target, 'another replica was promoted');
+  notePublished(turn, master, before, 'failover');
+  if (ended?.kind === 'abort' && ended.advertised !== null) announceMove(turn, master, before, target);
+  else announceSwitch(turn, master, host, port);
   switchAddress(turn, master, target);
 }
 
 /** A failover under an epoch that the group has passed can't make a valid configuration any more (I2). */
-function dropOutdatedFailover(master: Master): void {
+function dropOutdatedFailover(turn: Turn, master: Master): void {
   const { failover } = master;
   const promoting = failover !== null && failover.state !== 'reconf_slaves' && failover.state !== 'update_config';
-  if (promoting && failover.epoch <= master.configEpoch) master.failover = null;
+  if (!promoting || failover.epoch > master.configEpoch) return;
+  settleClient(turn, master, 'NOQUORUM another sentinel was elected');
+  master.failover = null;
+}
+
+function notePublished(turn: Turn, master: Master, before: NodeAddress, phase: 'failover' | 'aborted'): void {
+  master.published.role = 'observer';
+  master.published.previous = before;
+  master.published.sinceMs = turn.now;
+  master.published.phase = phase;
 }
 
 /** Counts peers that name the same configuration as we do, until a majority has confirmed what the state file said. */

@@ -13,7 +13,12 @@ export type ReplyTag =
   | { readonly kind: 'publish'; readonly instance: InstanceRef }
   | { readonly kind: 'role'; readonly instance: InstanceRef }
   | { readonly kind: 'subscribe'; readonly instance: InstanceRef }
-  | { readonly kind: 'masterDown'; readonly instance: InstanceRef };
+  | { readonly kind: 'masterDown'; readonly instance: InstanceRef }
+  /** Silent failover: does the peer know it, and does it see the target down? */
+  | { readonly kind: 'silentAware'; readonly instance: InstanceRef }
+  | { readonly kind: 'targetDown'; readonly instance: InstanceRef }
+  /** CLIENT PAUSE on the original of a planned move. */
+  | { readonly kind: 'paused'; readonly instance: InstanceRef };
 
 export type Input =
   /** Once, after the state was loaded. */

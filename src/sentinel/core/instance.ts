@@ -28,6 +28,7 @@ function createLink(owner: InstanceRef, now: Millis): Link {
     lastPongMs: now,
     pubsubActivityMs: now,
     lastReconnectMs: NEVER_CONNECTED,
+    silentAware: null,
   };
 }
 
@@ -59,6 +60,10 @@ function bareDataNode(owner: InstanceRef, address: NodeAddress, downAfterMs: num
     masterPort: 0,
     masterLinkUp: false,
     masterLinkDownMs: 0,
+    masterReplOffset: null,
+    syncFull: null,
+    readOnly: null,
+    syncInProgress: false,
   };
 }
 
@@ -96,6 +101,12 @@ export function createMaster(state: SentinelState, seed: MasterSeed, now: Millis
     failoverStartMs: 0 as Millis,
     failoverDelayLoggedMs: 0 as Millis,
     candidacy: null,
+    silent: null,
+    silentEndedEpoch: 0,
+    lastVoteMs: 0 as Millis,
+    debts: new Map(),
+    prepareRequest: null,
+    peersChangedMs: now,
     nextPassMs: now,
     published: { confirmed: false, confirmedBy: new Set(), trusted: true, role: 'observer', previous: null, sinceMs: now, phase: 'steady' },
     extraSettings: new Map(),
@@ -138,8 +149,15 @@ export function createPeer(state: SentinelState, master: Master, runId: RunId, a
     lastAskMs: NEVER_CONNECTED,
     leader: null,
     leaderEpoch: 0,
+    heardConfigEpoch: 0,
+    silentHeard: null,
+    lastAnswerMs: NEVER_CONNECTED,
+    targetDown: false,
+    lastTargetAskMs: NEVER_CONNECTED,
+    lastTargetReplyMs: NEVER_CONNECTED,
   };
   master.peers.set(runId, peer);
+  master.peersChangedMs = now;
   for (const other of state.masters.values()) {
     const twin = other === master ? undefined : other.peers.get(runId);
     if (twin === undefined) continue;

@@ -6,12 +6,14 @@
  */
 import type { Millis } from '../../time.js';
 import { createPrng } from '../../prng.js';
+import { DEFAULT_IDENTITY } from '../wire/identity.js';
 import { isIpAddress } from '../wire/ip.js';
 import type { ConfGlobals, ConfLine, ConfMaster, LoadedConf } from '../wire/sentinel-conf.js';
 import { sentinelLines } from '../wire/sentinel-conf.js';
 import { createMaster, createPeer, createReplica } from './instance.js';
 import { defaultTunables, LIMITS } from './limits.js';
 import type { Master, NodeAddress, RunId, SentinelState, Settings } from './state.js';
+import { restoreSilent, silentLines } from './silent/persisted.js';
 import { announcedHost, currentMasterAddress, promotedReplica } from './state.js';
 
 /** What a state is made of besides the file. */
@@ -34,6 +36,8 @@ export function createState({ conf, freshId, seed, now }: Birth): SentinelState 
     tiltSinceMs: null,
     previousMs: now,
     prng: createPrng(seed),
+    silentCounters: { prepare: 0, done: 0, abort: 0 },
+    bornMs: globals.myId === null ? now : null,
     simulate: { crashAfterElection: false, crashAfterPromotion: false },
     connections: new Map(),
     nextConnectionId: 1,
@@ -60,6 +64,7 @@ function settingsOf(globals: ConfGlobals, server: LoadedConf['server']): Setting
     denyScriptsReconfig: globals.denyScriptsReconfig,
     isolationAfterMs: null,
     logLevel: logLevelOf(last('loglevel')),
+    identity: DEFAULT_IDENTITY,
   };
 }
 
@@ -95,6 +100,7 @@ function restoreMaster(state: SentinelState, entry: ConfMaster, now: Millis): vo
   state.currentEpoch = Math.max(state.currentEpoch, entry.configEpoch);
   for (const [command, renamed] of entry.renameCommands) master.renamedCommands.set(command, renamed);
   for (const [key, rest] of entry.extra) master.extraSettings.set(key, rest);
+  restoreSilent(master, now);
   for (const { host, port } of entry.knownReplicas) createReplica(state, master, fromFile(host, port), now);
   for (const { address, runId } of entry.knownSentinels) {
     if (runId !== state.myId && !master.peers.has(runId)) createPeer(state, master, runId, fromFile(address.host, address.port), now);
@@ -136,6 +142,6 @@ function confOf(state: Readonly<SentinelState>, master: Master): ConfMaster {
       shown(replica === promoted && current !== master.address ? master.address : replica.address),
     ),
     knownSentinels: [...master.peers.values()].map((peer) => ({ address: shown(peer.address), runId: peer.runId })),
-    extra: master.extraSettings,
+    extra: new Map([...master.extraSettings, ...silentLines(master)]),
   };
 }

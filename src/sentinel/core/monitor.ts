@@ -7,6 +7,7 @@
 import type { Millis } from '../../time.js';
 import { addMs } from '../../time.js';
 import { isIpAddress } from '../wire/ip.js';
+import type { SilentHello } from '../wire/hello.js';
 import { formatHello } from '../wire/hello.js';
 import type { RespValue } from '../wire/resp-value.js';
 import { commandName, openConnection, send, sendOn } from './instance.js';
@@ -50,6 +51,11 @@ function forgetUnanswered(instance: Instance): void {
   if (instance.kind !== 'sentinel') instance.infoSentMs = 0 as Millis;
 }
 
+/** A paused master blocks PUBLISH, and everything that queues behind it: hellos go by its replicas and the peers (section 3). */
+function isOriginalOfMove(instance: Instance): boolean {
+  return instance.kind === 'master' && instance.silent !== null;
+}
+
 function isThrottled(instance: Instance): boolean {
   return isDisconnected(instance) || instance.link.pending >= LIMITS.maxPendingCommands * Math.max(1, instance.link.owners.length);
 }
@@ -68,8 +74,9 @@ export function pingDueMs(state: SentinelState, instance: Instance): Millis {
 /** INFO every INFO-PERIOD; every second for a replica in trouble or whose master is failing over. */
 export function infoPeriodMs(state: SentinelState, instance: Master | Replica): number {
   const master = masterOf(state, instance);
+  if (master?.silent != null) return Math.min(LIMITS.fastInfoPeriodMs, state.tunables.infoPeriodMs);
   if (instance.kind === 'master' || master === undefined) return state.tunables.infoPeriodMs;
-  const urgent = master.odownSinceMs !== null || master.failover !== null || instance.masterLinkDownMs !== 0;
+  const urgent = master.odownSinceMs !== null || master.failover !== null || master.debts.size > 0 || instance.masterLinkDownMs !== 0;
   return urgent ? LIMITS.fastInfoPeriodMs : state.tunables.infoPeriodMs;
 }
 
@@ -86,7 +93,7 @@ export function infoDueMs(state: SentinelState, instance: Instance): Millis {
 }
 
 export function publishDueMs(state: SentinelState, instance: Instance): Millis {
-  if (isThrottled(instance)) return NEVER;
+  if (isThrottled(instance) || isOriginalOfMove(instance)) return NEVER;
   const periodMs = state.tunables.publishPeriodMs;
   return Math.max(instance.lastPublishMs + periodMs, instance.lastPublishSentMs + retryMs(state, periodMs)) as Millis;
 }
@@ -125,10 +132,17 @@ export function sayHello(turn: Turn, instance: Instance): void {
     masterName: master.name,
     master: { host: announcedHost(state.settings, current), port: current.port },
     configEpoch: master.configEpoch,
-    silent: null,
+    silent: silentFields(state, master),
   });
   const argv = [commandName(state, instance, 'PUBLISH'), LIMITS.helloChannel, payload];
   send(turn, instance, argv, { kind: 'publish', instance: refOf(instance) });
+}
+
+/** The three fields beyond stock's eight, while prepared. */
+function silentFields(state: SentinelState, master: Master): SilentHello | null {
+  if (master.silent === null) return null;
+  const { doneEpoch, targetAddress } = master.silent;
+  return { doneEpoch, target: { host: announcedHost(state.settings, targetAddress) || targetAddress.host, port: targetAddress.port } };
 }
 
 function announcedPort(state: SentinelState): number {

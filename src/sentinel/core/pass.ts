@@ -10,6 +10,10 @@ import { askPeers, electionDueMs } from './election.js';
 import { advanceFailover, failoverDueMs, startFailoverIfNeeded } from './failover.js';
 import { instancesOf } from './instance.js';
 import { infoDueMs, pingDueMs, publishDueMs, reconnect, reconnectDueMs, sendPeriodicCommands } from './monitor.js';
+import { prepareDueMs, resumePrepare } from './commands/silent-failover-command.js';
+import { effectiveDueMs, watchEffective } from './silent/consensus.js';
+import { debtsDueMs, payDebts } from './silent/debts.js';
+import { watchDueMs, watchSilentState } from './silent/watch.js';
 import type { Instance, Master, SentinelState } from './state.js';
 import { judgeTrust, trustDueMs } from './trust.js';
 import type { Turn } from './turn.js';
@@ -20,12 +24,22 @@ export function passOver(turn: Turn, master: Master): void {
   handleInstance(turn, master);
   if (turn.state.tiltSinceMs === null) {
     judgeOdown(turn, master);
-    const started = startFailoverIfNeeded(turn, master);
+    resumePrepare(turn, master);
+    watchSilentState(turn, master);
+    watchEffective(turn, master);
+    const started = startFailoverIfNeeded(turn, master) || isFreshElection(turn, master);
     if (started) askPeers(turn, master, true);
     advanceFailover(turn, master);
     askPeers(turn, master, false);
+    payDebts(turn, master);
   }
   judgeTrust(turn, master);
+}
+
+/** A planned election that began in this turn asks at once. */
+function isFreshElection(turn: Turn, master: Master): boolean {
+  const { failover } = master;
+  return failover !== null && failover.purpose !== 'failover' && failover.state === 'wait_start' && failover.stateSinceMs === turn.now;
 }
 
 function handleInstance(turn: Turn, instance: Instance): void {
@@ -44,6 +58,9 @@ export function passDueMs(state: SentinelState, master: Master, now: Millis): Mi
     due = Math.min(due, reconnectDueMs(state, instance), infoDueMs(state, instance), pingDueMs(state, instance), publishDueMs(state, instance));
     if (calm) due = Math.min(due, sdownDueMs(state, instance), staleLinkDueMs(state, instance));
   }
-  if (calm) due = Math.min(due, electionDueMs(state, master), failoverDueMs(state, master));
+  if (calm) {
+    due = Math.min(due, electionDueMs(state, master), failoverDueMs(state, master));
+    due = Math.min(due, prepareDueMs(master), effectiveDueMs(state, master), watchDueMs(state, master), debtsDueMs(state, master));
+  }
   return due as Millis;
 }

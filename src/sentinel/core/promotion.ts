@@ -35,6 +35,9 @@ function lostSinceMs(state: Readonly<SentinelState>, master: Readonly<Master>, n
 /** The best replica by priority, replication offset and run id; null when none may be promoted. */
 export function selectReplica(state: Readonly<SentinelState>, master: Readonly<Master>, now: Millis): Replica | null {
   let best: Replica | null = null;
+  // It alone has the writes of the silent window, whatever its priority or offset says.
+  const target = master.silent?.taint === null ? master.replicas.get(master.silent.target) : undefined;
+  if (target !== undefined && whyNotEligible(state, master, target, now) === null) return target;
   for (const replica of master.replicas.values()) {
     if (whyNotEligible(state, master, replica, now) !== null) continue;
     if (best === null || compareForPromotion(replica, best) < 0) best = replica;

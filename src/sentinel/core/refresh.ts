@@ -11,6 +11,8 @@ import { applyRoleRefusal, isAwaitedPromotion, observePromotion } from './failov
 import { makeAddress, sameHost } from './hosts.js';
 import { createReplica } from './instance.js';
 import { sendReplicaOf } from './reconfigure.js';
+import { sendForcedResync } from './silent/debts.js';
+import { silentSettings } from './silent/settings.js';
 import type { Master, Replica } from './state.js';
 import { promotedReplica } from './state.js';
 import type { Turn } from './turn.js';
@@ -73,6 +75,11 @@ function isKnown(master: Master, host: string, ip: string, port: number): boolea
 }
 
 function noteReplication(turn: Turn, node: Master | Replica, report: InfoReport): void {
+  node.masterReplOffset = report.masterReplOffset ?? node.masterReplOffset;
+  if (node.kind === 'master' && node.failover?.state === 'silent_hold' && node.failover.pauseTaken) node.failover.heldOffset = report.masterReplOffset;
+  node.syncFull = report.syncFull ?? node.syncFull;
+  node.readOnly = report.readOnly ?? node.readOnly;
+  node.syncInProgress = report.masterSyncInProgress ?? false;
   node.masterLinkDownMs = report.masterLinkDownSeconds === null ? 0 : report.masterLinkDownSeconds * 1_000;
   if (report.role !== 'replica') return;
   const { masterHost, masterPort, masterLinkStatus } = report;
@@ -125,21 +132,29 @@ function looksSane(turn: Turn, master: Master): boolean {
 
 /** An old master that came back: demoted once it has been up, and a master by its word, for 4 publish periods. */
 function convertToReplica(turn: Turn, master: Master, replica: Replica): void {
-  if (promotedReplica(master) === replica) return;
+  // The target of a silent failover is promoted and demoted by elected leaders alone.
+  if (promotedReplica(master) === replica || master.silent?.target === replica.key) return;
   const graceMs = 4 * turn.state.tunables.publishPeriodMs;
   if (!looksSane(turn, master) || !noDownFor(replica, graceMs, turn.now)) return;
   if (turn.now - replica.roleReportedMs <= graceMs) return;
-  if (sendReplicaOf(turn, replica, master.address)) announce(turn, 'notice', '+convert-to-slave', replica);
+  if (follow(turn, master, replica)) announce(turn, 'notice', '+convert-to-slave', replica);
 }
 
 /** A replica that follows another node than our master is re-pointed after failover-timeout of calm. */
 function fixMaster(turn: Turn, master: Master, replica: Replica): void {
   const { masterHost, masterPort } = replica;
+  if (!silentSettings(master).autoRevert || master.silent?.target === replica.key) return;
   if (masterHost === null || (masterPort === master.address.port && sameHost(turn.state, master.address, masterHost))) return;
   const graceMs = master.failoverTimeoutMs;
   if (!looksSane(turn, master) || !noDownFor(replica, graceMs, turn.now)) return;
   if (turn.now - replica.replicaConfChangeMs <= graceMs) return;
-  if (sendReplicaOf(turn, replica, master.address)) announce(turn, 'notice', '+fix-slave-config', replica);
+  if (follow(turn, master, replica)) announce(turn, 'notice', '+fix-slave-config', replica);
+}
+
+/** REPLICAOF; in the forced form for a node that owes a full resync. */
+function follow(turn: Turn, master: Master, replica: Replica): boolean {
+  const debt = master.debts.get(replica.key);
+  return debt === undefined ? sendReplicaOf(turn, replica, master.address) : sendForcedResync(turn, master, replica, debt);
 }
 
 /** Progress of a replica that was sent to the promoted one: it says so, then its link is up. */

@@ -14,6 +14,7 @@
 import type { Millis } from '../../time.js';
 import type { Prng } from '../../prng.js';
 import type { Tunables } from './limits.js';
+import type { ServerIdentity } from '../wire/identity.js';
 
 /** 40 hexadecimal digits as a rule; peers may send anything. */
 export type RunId = string;
@@ -52,6 +53,8 @@ export interface Link {
   lastPongMs: Millis;
   pubsubActivityMs: Millis;
   lastReconnectMs: Millis;
+  /** Peers: whether it knows SILENT-FAILOVER; null = not asked yet, or no clear answer. */
+  silentAware: boolean | null;
 }
 
 export type InstanceRef =
@@ -91,6 +94,11 @@ export interface DataNode extends InstanceBase {
   masterPort: number;
   masterLinkUp: boolean;
   masterLinkDownMs: number;
+  /** Facts for planned moves; null until an INFO said so. */
+  masterReplOffset: number | null;
+  syncFull: number | null;
+  readOnly: boolean | null;
+  syncInProgress: boolean;
 }
 
 export type ReconfStage = 'none' | 'sent' | 'inprog' | 'done';
@@ -118,7 +126,20 @@ export interface Peer extends InstanceBase {
   /** Whom it last said it votes for, and in which epoch. */
   leader: RunId | null;
   leaderEpoch: Epoch;
+  /** The highest configEpoch of this master that it has named in a hello. */
+  heardConfigEpoch: Epoch;
+  /** Its last hello, where that carried a silent state. */
+  silentHeard: { readonly doneEpoch: Epoch; readonly target: NodeAddress } | null;
+  /** When a stock hello of it was last answered with ours. */
+  lastAnswerMs: Millis;
+  /** Its last answer about the target of a silent failover, and when. */
+  targetDown: boolean;
+  lastTargetAskMs: Millis;
+  lastTargetReplyMs: Millis;
 }
+
+/** What an election is held for; only a failover needs ODOWN. */
+export type ElectionPurpose = 'failover' | 'prepare' | 'done' | 'abort';
 
 export type FailoverStateName =
   | 'wait_start'
@@ -126,7 +147,11 @@ export type FailoverStateName =
   | 'send_slaveof_noone'
   | 'wait_promotion'
   | 'reconf_slaves'
-  | 'update_config';
+  | 'update_config'
+  | SilentMoveState;
+
+/** Steps of a planned move that stock doesn't know (silent/moves.ts). */
+export type SilentMoveState = 'silent_hold' | 'silent_promote' | 'silent_reassert';
 
 export interface Failover {
   state: FailoverStateName;
@@ -135,6 +160,16 @@ export interface Failover {
   readonly epoch: Epoch;
   /** SENTINEL FAILOVER: no election. */
   readonly forced: boolean;
+  /** After the election of a planned move the leader decides by what it sees; this is what was asked for. */
+  readonly purpose: ElectionPurpose;
+  /** The target that a prepare is held for. */
+  readonly target: NodeAddress | null;
+  /** Who waits for a reply to the command that began this. */
+  client: number | null;
+  /** Planned moves: when CLIENT PAUSE was last sent, whether it was taken, and the original's offset read under it. */
+  lastPauseMs: Millis;
+  pauseTaken: boolean;
+  heldOffset: number | null;
   /** Key of the replica being promoted, from select_slave on. */
   promoted: string | null;
   /** When ROLE of the promoted replica was last asked. */
@@ -169,12 +204,72 @@ export interface Master extends DataNode {
   failoverDelayLoggedMs: Millis;
   /** The next candidacy, once ODOWN or a split vote calls for one: its random instant, and the epoch reserved for it. */
   candidacy: { readonly atMs: Millis; readonly epoch: Epoch } | null;
+  /** A planned move of which clients know, or are about to (silent/). */
+  silent: SilentState | null;
+  /** The configEpoch that ended the last silent state; candidates that haven't named it get no vote. */
+  silentEndedEpoch: Epoch;
+  /** When the last vote was given to somebody else. */
+  lastVoteMs: Millis;
+  /** Nodes that must be resynchronised in full, by replica key. */
+  readonly debts: Map<string, ResyncDebt>;
+  /** A SILENT-FAILOVER prepare that waits to learn whether every peer can follow. */
+  prepareRequest: { readonly client: number; readonly target: NodeAddress; readonly sinceMs: Millis } | null;
+  /** When the set of known peers last changed. */
+  peersChangedMs: Millis;
   /** When the next pass over this master is due; derived from the rest (pass.ts). */
   nextPassMs: Millis;
   /** Facts behind the Route (route/project.ts). */
   readonly published: PublishedView;
   /** Settings of ours in the state file that this version keeps without using: key → rest of the line. */
   readonly extraSettings: Map<string, string>;
+}
+
+/**
+ * The silent state of one master: clients are sent (when effective) to the target, while the original still is the master.
+ *
+ * Topology never pretends: `master.address` is the original, the target a replica, until the real switch.
+ */
+export interface SilentState {
+  /** Key of the target among the replicas. */
+  readonly target: string;
+  readonly targetAddress: NodeAddress;
+  /** The target's run id at prepare; a target with another one has restarted. */
+  targetRunId: RunId;
+  /** D: the configuration that ends the state has this epoch or a higher one. */
+  doneEpoch: Epoch;
+  /** Whether the prepare was won here. */
+  initiator: boolean;
+  /** A majority is ready: clients go to the target. */
+  effective: boolean;
+  sinceMs: Millis;
+  /** When D last rose, or the state began. */
+  renewedMs: Millis;
+  /** Last reminder that the state waits for its end. */
+  lastWarnedMs: Millis;
+  /** No further election of our own accord before this. */
+  nextTryMs: Millis;
+  /** Baseline of the taint check. */
+  originalRunId: RunId;
+  originalSyncFull: number | null;
+  /** Why the target can't be trusted to hold the window's writes; null = it can. */
+  taint: string | null;
+  /** REPLICAOF NO ONE may have been sent to the target. */
+  donePending: boolean;
+  /** Since when the target says that it is a master. */
+  promotedSinceMs: Millis | null;
+  /** The client of the prepare, until it is effective or time is up. */
+  client: number | null;
+}
+
+/** One node's duty to take a full copy from the master (silent-failover.md, 4.5). */
+export interface ResyncDebt {
+  /** `sync_full` of the master that must be exceeded; null until known. */
+  baseline: number | null;
+  /** When the forced resync was last sent by us. */
+  sentMs: Millis;
+  sinceMs: Millis;
+  /** The former target of an abort: made read-only again in the same transaction. */
+  readonly readOnly: boolean;
 }
 
 /** What the Route needs beyond topology: provenance of the current primary. */
@@ -190,7 +285,7 @@ export interface PublishedView {
   previous: NodeAddress | null;
   sinceMs: Millis;
   /** `failover` from the promotion until every living replica follows the new master. */
-  phase: 'steady' | 'failover';
+  phase: 'steady' | 'failover' | 'aborted';
 }
 
 export type Instance = Master | Replica | Peer;
@@ -212,6 +307,8 @@ export interface Settings {
   /** Silence of the majority that makes a Route untrusted; null = the master's down-after. */
   isolationAfterMs: number | null;
   logLevel: LogLevelName;
+  /** As which server replies are worded. */
+  identity: ServerIdentity;
 }
 
 export type LogLevelName = 'debug' | 'verbose' | 'notice' | 'warning' | 'nothing';
@@ -226,6 +323,10 @@ export interface SentinelState {
   /** The previous reading of the clock. */
   previousMs: Millis;
   readonly prng: Prng;
+  /** Of this process: silent failovers that became effective, and how they ended. */
+  readonly silentCounters: { prepare: number; done: number; abort: number };
+  /** The file had no id of ours: a lost disk, or a new sentinel. */
+  readonly bornMs: Millis | null;
   readonly simulate: { crashAfterElection: boolean; crashAfterPromotion: boolean };
   /** Which link and which end each living connection is. */
   readonly connections: Map<ConnectionId, { readonly link: Link; readonly channel: ChannelKind }>;

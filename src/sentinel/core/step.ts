@@ -19,6 +19,8 @@ import { applyPingReply, applyPublishReply } from './monitor.js';
 import { passDueMs, passOver } from './pass.js';
 import { applyInfo, applyRole } from './refresh.js';
 import type { Instance, SentinelState } from './state.js';
+import { applyPauseReply } from './silent/moves.js';
+import { applyAwareReply, applyTargetDownReply } from './silent/watch.js';
 import { checkTilt, tiltEndsMs } from './tilt.js';
 import type { Turn } from './turn.js';
 import { announce, announceText, log, touch } from './turn.js';
@@ -128,6 +130,15 @@ function dispatchReply(turn: Turn, instance: Instance, { tag, reply }: Extract<I
       return;
     case 'masterDown':
       if (instance.kind === 'sentinel') applyMasterDownReply(turn, instance, reply);
+      return;
+    case 'silentAware':
+      if (instance.kind === 'sentinel') applyAwareReply(instance, reply);
+      return;
+    case 'targetDown':
+      if (instance.kind === 'sentinel') applyTargetDownReply(turn, instance, reply);
+      return;
+    case 'paused':
+      if (instance.kind === 'master') applyPauseReply(turn, instance, reply);
       return;
     case 'subscribe':
       // Refused (NOAUTH, NOPERM, renamed): the node shows as disconnected and is tried again a ping period later (3.2).

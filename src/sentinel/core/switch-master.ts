@@ -64,6 +64,10 @@ export function resetMaster(turn: Turn, master: Master, keepPeers: boolean): voi
   master.scriptKillSent = false;
   master.rebootSinceMs = null;
   master.runId = '';
+  master.masterReplOffset = null;
+  master.syncFull = null;
+  master.readOnly = null;
+  master.syncInProgress = false;
   master.masterHost = null;
   master.roleReported = 'master';
   master.roleReportedMs = now;

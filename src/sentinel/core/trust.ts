@@ -41,7 +41,7 @@ export function judgeTrust(turn: Turn, master: Master): void {
   if (!published.confirmed && master.peers.size === 0) {
     published.confirmed = master.infoRefreshMs !== null && master.roleReported === 'master';
   }
-  if (published.phase === 'failover' && isSettled(state, master)) published.phase = 'steady';
+  if (published.phase !== 'steady' && isSettled(state, master)) published.phase = 'steady';
 }
 
 function isSettled(state: SentinelState, master: Master): boolean {

@@ -20,11 +20,16 @@ import type { CommandFacts, Execute, Outcome } from './outcome.js';
 import { refuse, reply } from './outcome.js';
 import { ckquorum, getMasterAddress, infoCache, master, masters, myId, replicas, sentinels } from './queries.js';
 import { set } from './set.js';
+import { silentFailover } from './silent-failover-command.js';
 import type { SubcommandName } from './subcommands.js';
 import { SENTINEL_SUBCOMMANDS } from './subcommands.js';
 
 /** The core runs no scripts and has none to show; the runtime answers this one before it gets here. */
 const pendingScripts: Execute = () => reply(array([]));
+
+/** Answered when the matter is decided, not when the command is read: apart from the table of those that answer at once. */
+const isSilentFailover = (argv: readonly string[]): boolean =>
+  argv[0]?.toLowerCase() === 'sentinel' && argv[1]?.toLowerCase() === 'silent-failover';
 
 const EXECUTE: Readonly<Record<SubcommandName, Execute>> = {
   ckquorum,
@@ -67,6 +72,11 @@ const NO_FACTS: CommandFacts = { unusableScripts: [] };
 
 /** Carries a command out and emits its reply, behind the barrier where the reply promises something that must be on disk. */
 export function executeCommand(turn: Turn, client: number, argv: readonly string[], facts: CommandFacts = NO_FACTS): void {
+  if (isSilentFailover(argv)) {
+    const value = silentFailover(turn, client, argv.slice(2));
+    if (value !== null) turn.effects.push({ kind: 'reply', client, value });
+    return;
+  }
   const { value, persist: mustPersist = false, ifNotSaved } = dispatch(turn, argv, facts);
   if (mustPersist) persist(turn);
   turn.effects.push({ kind: 'reply', client, value, ...(ifNotSaved === undefined ? {} : { ifNotSaved }) });

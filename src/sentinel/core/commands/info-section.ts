@@ -8,7 +8,7 @@ import { announcedHost } from '../state.js';
 
 /** Lines end in CRLF, the last one too. The age of a TILT is as of the last input, at most half a second ago. */
 export function sentinelInfoSection(state: Readonly<SentinelState>, runningScripts: number, queuedScripts: number): string {
-  const { tiltSinceMs, previousMs, simulate, settings } = state;
+  const { tiltSinceMs, previousMs, simulate, settings, silentCounters } = state;
   const masters = [...state.masters.values()].map((master, index) => {
     const status = master.odownSinceMs !== null ? 'odown' : master.sdownSinceMs !== null ? 'sdown' : 'ok';
     const address = `${announcedHost(settings, master.address)}:${master.address.port}`;
@@ -24,6 +24,9 @@ export function sentinelInfoSection(state: Readonly<SentinelState>, runningScrip
     `sentinel_scripts_queue_length:${queuedScripts}`,
     `sentinel_simulate_failure_flags:${(simulate.crashAfterElection ? 1 : 0) + (simulate.crashAfterPromotion ? 2 : 0)}`,
     ...masters,
+    `total_silent_failover_prepare:${silentCounters.prepare}`,
+    `total_silent_failover_done:${silentCounters.done}`,
+    `total_silent_failover_excp_abort:${silentCounters.abort}`,
   ];
   return lines.map((line) => `${line}\r\n`).join('');
 }

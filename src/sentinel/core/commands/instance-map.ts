@@ -8,7 +8,8 @@ import type { Millis } from '../../../time.js';
 import { assertNever } from '../../../assert.js';
 import type { RespValue } from '../../wire/resp-value.js';
 import { bulkMap } from '../../wire/resp-value.js';
-import type { Instance, Master, Peer, Replica, SentinelState } from '../state.js';
+import { isBehind } from '../silent/prepared.js';
+import type { Instance, Master, NodeAddress, Peer, Replica, SentinelState, SilentState } from '../state.js';
 import { announcedHost, isDisconnected } from '../state.js';
 import { nameOf } from '../turn.js';
 
@@ -20,18 +21,20 @@ export function instanceMap(state: Readonly<SentinelState>, master: Master, inst
 }
 
 function sharedFields(state: Readonly<SentinelState>, master: Master, instance: Instance, now: Millis): Field[] {
-  const { link, address, sdownSinceMs } = instance;
+  const { link, sdownSinceMs } = instance;
+  const shown = instance.kind === 'master' ? shownAddress(instance) : instance.address;
   const failover = instance.kind === 'master' ? instance.failover : null;
   const odownSinceMs = instance.kind === 'master' ? instance.odownSinceMs : null;
   return [
     ['name', nameOf(instance)],
-    ['ip', announcedHost(state.settings, address)],
-    ['port', String(address.port)],
+    ['ip', announcedHost(state.settings, shown)],
+    ['port', String(shown.port)],
     ['runid', instance.runId],
     ['flags', flagsOf(master, instance).join(',')],
     ['link-pending-commands', String(link.pending)],
     ['link-refcount', String(link.owners.length)],
     ...when(failover !== null, 'failover-state', failover?.state ?? ''),
+    ...when(failover === null && silentOf(instance) !== null, 'failover-state', silentStateName(master)),
     ['last-ping-sent', age(link.actPingMs, now)],
     ['last-ok-ping-reply', age(link.lastAvailableMs, now)],
     ['last-ping-reply', age(link.lastPongMs, now)],
@@ -70,7 +73,31 @@ const masterFields = (master: Master): Field[] => [
   ['parallel-syncs', String(master.parallelSyncs)],
   ...when(master.notificationScript !== null, 'notification-script', master.notificationScript ?? ''),
   ...when(master.clientReconfigScript !== null, 'client-reconfig-script', master.clientReconfigScript ?? ''),
+  ...silentFields(master),
 ];
+
+/** As in the source of the extension: the initiator shows the original, the others the target. Only while it is effective. */
+function shownAddress(master: Master): NodeAddress {
+  const { silent } = master;
+  return silent !== null && silent.effective && !silent.initiator ? silent.targetAddress : master.address;
+}
+
+const silentOf = (instance: Instance): SilentState | null => (instance.kind === 'master' ? instance.silent : null);
+
+const silentStateName = (master: Master): string =>
+  master.silent?.effective === true && ![...master.peers.values()].some((peer) => isBehind(master, peer)) ? 'wait_silent_done' : 'sync_silent_master';
+
+/** Fields of a planned move, behind stock's and only while there is one: clients index positions. */
+function silentFields(master: Master): Field[] {
+  const { silent } = master;
+  if (silent === null) return [];
+  return [
+    ['sentinel_flags', 'silent_failover'],
+    ['silent-initiator', silent.initiator ? '1' : '0'],
+    ['silent-done-epoch', String(silent.doneEpoch)],
+    ['silent-target', silent.target],
+  ];
+}
 
 const replicaFields = (replica: Replica): Field[] => [
   ['master-link-down-time', String(replica.masterLinkDownMs)],
@@ -101,6 +128,7 @@ function flagsOf(master: Master, instance: Instance): string[] {
     ['disconnected', isDisconnected(instance)],
     ['master_down', instance.kind === 'sentinel' && instance.masterDown],
     ['failover_in_progress', own !== null && own.failover !== null],
+    ['silent_failover', own !== null && own.silent !== null],
     ['promoted', replica !== null && master.failover?.promoted === replica.key],
     ['reconf_sent', replica?.reconf === 'sent'],
     ['reconf_inprog', replica?.reconf === 'inprog'],

@@ -8,6 +8,7 @@ import { array, bulk, integer } from '../../wire/resp-value.js';
 import type { Vote } from '../election.js';
 import { castVote } from '../election.js';
 import { makeAddress, sameNode } from '../hosts.js';
+import { silentTarget } from '../silent/prepared.js';
 import type { Master } from '../state.js';
 import type { Turn } from '../turn.js';
 import { touch } from '../turn.js';
@@ -24,7 +25,7 @@ export function isMasterDown(turn: Turn, [host = '', portText = '', epochText = 
   if (port === null || epoch === null) return refuse('ERR value is not an integer or out of range');
 
   const master = findByAddress(turn, host, port);
-  const down = turn.state.tiltSinceMs === null && master !== undefined && master.sdownSinceMs !== null;
+  const down = turn.state.tiltSinceMs === null && (master === undefined ? isTargetDown(turn, host, port) : master.sdownSinceMs !== null);
   const vote = master === undefined || candidate === '*' ? NO_VOTE : giveVote(turn, master, epoch, candidate);
   return reply(array([integer(down ? 1 : 0), bulk(vote.leader ?? '*'), integer(vote.leaderEpoch)]));
 }
@@ -32,6 +33,16 @@ export function isMasterDown(turn: Turn, [host = '', portText = '', epochText = 
 function findByAddress(turn: Turn, host: string, port: number): Master | undefined {
   const address = makeAddress(turn, host, port);
   return address === null ? undefined : [...turn.state.masters.values()].find((master) => sameNode(master.address, address));
+}
+
+/** The target of a silent failover: an opinion, never a vote (silent-failover.md, section 5). */
+function isTargetDown(turn: Turn, host: string, port: number): boolean {
+  const address = makeAddress(turn, host, port);
+  if (address === null) return false;
+  return [...turn.state.masters.values()].some((master) => {
+    const target = silentTarget(master);
+    return target !== undefined && target.sdownSinceMs !== null && sameNode(target.address, address);
+  });
 }
 
 function giveVote(turn: Turn, master: Master, epoch: number, candidate: string): Vote {

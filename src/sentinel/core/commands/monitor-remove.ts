@@ -26,6 +26,7 @@ export function monitor(turn: Turn, [name = '', host = '', portText = '', quorum
   const ip = knownIp(state, host);
   if (ip === null) return refuse('ERR Invalid IP address or hostname specified');
   if (port < 0 || port > 65_535) return refuse('ERR Invalid port number.');
+  if (state.masters.get(name)?.silent != null) return refuse('ERR This master is in silent failover state, can not remove');
   if (state.masters.has(name)) return refuse('ERR Duplicate master name.');
 
   const master = createMaster(state, { name, address: { host, ip, port }, quorum }, turn.now);
@@ -42,13 +43,16 @@ function knownIp(state: SentinelState, host: string): string | null {
 }
 
 export const remove = forMaster((turn, master) => {
+  if (master.silent !== null) return refuse('ERR This master is in silent failover state, can not remove');
   announce(turn, 'warning', '-monitor', master);
   removeMaster(turn, master);
   return savedOk();
 });
 
 export function reset(turn: Turn, [pattern = '']: readonly string[]): Outcome {
-  const matching = [...turn.state.masters.values()].filter((master) => globMatch(pattern, master.name));
+  const found = [...turn.state.masters.values()].filter((master) => globMatch(pattern, master.name));
+  const matching = found.filter((master) => master.silent === null);
+  if (found.length > 0 && matching.length === 0) return refuse('ERR This master is in silent failover state, can not reset');
   for (const master of matching) {
     resetMaster(turn, master, false);
     announce(turn, 'warning', '+reset-master', master);

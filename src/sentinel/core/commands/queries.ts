@@ -4,7 +4,8 @@
 import type { RespValue } from '../../wire/resp-value.js';
 import { array, bulk, bulks, integer, NULL, NULL_ARRAY, simple } from '../../wire/resp-value.js';
 import type { DataNode, Master } from '../state.js';
-import { announcedHost, currentMasterAddress } from '../state.js';
+import { advertisedAddress } from '../silent/prepared.js';
+import { announcedHost } from '../state.js';
 import type { Turn } from '../turn.js';
 import { instanceMap } from './instance-map.js';
 import type { Outcome } from './outcome.js';
@@ -29,7 +30,7 @@ export const sentinels = forMaster(({ state, now }, found) =>
 export function getMasterAddress({ state }: Turn, [name = '']: readonly string[]): Outcome {
   const found = state.masters.get(name);
   if (found === undefined) return reply(NULL_ARRAY);
-  const address = currentMasterAddress(found);
+  const address = advertisedAddress(found);
   return reply(bulks([announcedHost(state.settings, address), String(address.port)]));
 }
 

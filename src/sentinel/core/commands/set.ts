@@ -78,6 +78,18 @@ const renameCommand: Option = {
 
 const rebootDownAfter = integerOption(0, Number.MAX_SAFE_INTEGER, (master, value) => void (master.masterRebootDownAfterMs = value));
 
+const isYesNo = (value: string): boolean => /^(?:yes|no)$/i.test(value);
+
+/** Settings beyond stock's: kept as they are written, read where they matter (silent/settings.ts). */
+const extraOption = (key: string, isGood: (value: string) => boolean): Option => ({
+  count: 1,
+  apply({ master, values: [value = ''] }) {
+    if (!isGood(value)) return badValue(value);
+    master.extraSettings.set(key, value.toLowerCase());
+    return null;
+  },
+});
+
 const OPTIONS: ReadonlyMap<string, Option> = new Map<string, Option>([
   ['down-after-milliseconds', integerOption(1, Number.MAX_SAFE_INTEGER, setDownAfter)],
   ['failover-timeout', integerOption(1, Number.MAX_SAFE_INTEGER, (master, value) => void (master.failoverTimeoutMs = value))],
@@ -90,6 +102,15 @@ const OPTIONS: ReadonlyMap<string, Option> = new Map<string, Option>([
   ['auth-pass', { ...credentialOption((master, value) => void (master.authPass = value)), secret: true }],
   ['auth-user', credentialOption((master, value) => void (master.authUser = value))],
   ['rename-command', renameCommand],
+  ...['silent-failover-timeout', 'silent-failover-max-lag', 'silent-failover-drain-timeout', 'coordinated-max-pause'].map(
+    (key) => [key, extraOption(key, (value) => strictInteger(value, 0, Number.MAX_SAFE_INTEGER) !== null)] as const,
+  ),
+  ...['silent-failover-require-writable', 'silent-failover-allow-mixed', 'silent-failover-full-resync', 'coordinated-failover'].map(
+    (key) => [key, extraOption(key, isYesNo)] as const,
+  ),
+  ...['slave-can-auto-revert-to-configured-master', 'replica-can-auto-revert-to-configured-master'].map(
+    (alias) => [alias, extraOption('slave-can-auto-revert-to-configured-master', isYesNo)] as const,
+  ),
 ]);
 
 function setDownAfter(master: Master, value: number): void {

@@ -1,0 +1,110 @@
+/**
+ * Resync debts: after a silent window every other node owes one forced full copy of the new master (4.5).
+ *
+ * Writes made on a writable replica are in no replication stream. A node that shares history with it would be granted a partial
+ * resync and lack them for ever, while every health field looks fine. REPLICAOF NO ONE in the middle of the transaction
+ * changes the node's replication id, so that a partial one can't be granted.
+ */
+import type { Millis } from '../../../time.js';
+import { addMs } from '../../../time.js';
+import { formatAddress } from '../../wire/address.js';
+import { sameHost, sameNode } from '../hosts.js';
+import { commandName, send } from '../instance.js';
+import { NEVER } from '../monitor.js';
+import type { Master, NodeAddress, Replica, ResyncDebt } from '../state.js';
+import { announcedHost, isDisconnected } from '../state.js';
+import type { SentinelState } from '../state.js';
+import type { Turn } from '../turn.js';
+import { announce, persist } from '../turn.js';
+import { rankOf } from './prepared.js';
+import { silentSettings } from './settings.js';
+
+/** A forced resync that shows no effect is sent again after this. */
+const REPEAT_MS = 10_000;
+
+/** Notes who owes what under the configuration (`address`) that ends a silent state. */
+export function createDebts(turn: Turn, master: Master, address: NodeAddress, kind: 'done' | 'abort'): void {
+  if (!silentSettings(master).fullResync || master.silent === null) return;
+  const { targetAddress } = master.silent;
+  const baseline = [...master.replicas.values(), master].find((node) => sameNode(node.address, address))?.syncFull ?? null;
+  // After a done, or a failover to the target: everybody else. After an abort: the target alone has foreign writes.
+  const debtors = kind === 'done' ? [master.address, ...[...master.replicas.values()].map((replica) => replica.address)] : [targetAddress];
+  master.debts.clear();
+  for (const debtor of debtors) {
+    if (sameNode(debtor, address)) continue;
+    const key = formatAddress({ host: announcedHost(turn.state.settings, debtor) || debtor.host, port: debtor.port });
+    master.debts.set(key, { baseline, sentMs: 0 as Millis, sinceMs: turn.now, readOnly: kind === 'abort' });
+  }
+}
+
+/** The leader pays; when it is gone for 2 hello periods, the others by run id. */
+function payerFromMs(state: SentinelState, master: Master, debt: ResyncDebt): Millis {
+  if (master.published.role === 'leader') return debt.sinceMs;
+  return addMs(debt.sinceMs, 2 * state.tunables.publishPeriodMs * (1 + rankOf(master, state.myId)));
+}
+
+export function debtsDueMs(state: SentinelState, master: Master): Millis {
+  let due: number = NEVER;
+  for (const [key, debt] of master.debts) {
+    const replica = master.replicas.get(key);
+    if (replica === undefined || isDisconnected(replica)) continue;
+    due = Math.min(due, Math.max(payerFromMs(state, master, debt), debt.sentMs === 0 ? 0 : debt.sentMs + REPEAT_MS));
+  }
+  return due as Millis;
+}
+
+/** Sends what is due, the former master first and outside parallel-syncs; forgets what is paid. */
+export function payDebts(turn: Turn, master: Master): void {
+  if (master.debts.size === 0 || master.failover !== null) return;
+  let copying = 0;
+  for (const [key, debt] of [...master.debts]) {
+    const replica = master.replicas.get(key);
+    if (replica === undefined) {
+      master.debts.delete(key);
+      continue;
+    }
+    if (isPaid(turn.state, master, replica, debt)) {
+      master.debts.delete(key);
+      announce(turn, 'notice', '+slave-reconf-done', replica);
+      persist(turn);
+      continue;
+    }
+    const isFormerMaster = master.published.previous !== null && sameNode(replica.address, master.published.previous);
+    if (debt.sentMs !== 0 && turn.now < debt.sentMs + REPEAT_MS) copying++;
+    else if (turn.now >= payerFromMs(turn.state, master, debt) && (isFormerMaster || copying < master.parallelSyncs)) {
+      if (sendForcedResync(turn, master, replica, debt)) copying++;
+    }
+  }
+}
+
+function isPaid(state: SentinelState, master: Master, replica: Replica, debt: ResyncDebt): boolean {
+  if (debt.baseline === null || master.syncFull === null || master.syncFull <= debt.baseline) return false;
+  if (replica.infoRefreshMs === null || replica.infoRefreshMs <= debt.sentMs || replica.roleReported !== 'replica') return false;
+  const follows = replica.masterHost !== null && replica.masterPort === master.address.port && sameHost(state, master.address, replica.masterHost);
+  return follows && replica.masterLinkUp;
+}
+
+/** One MULTI: follow, leave (a new replication id), follow; clients cut; a pause of the move lifted. */
+export function sendForcedResync(turn: Turn, master: Master, replica: Replica, debt: ResyncDebt): boolean {
+  if (isDisconnected(replica)) return false;
+  const { state } = turn;
+  const name = (word: string): string => commandName(state, replica, word);
+  const follow = [name('SLAVEOF'), announcedHost(state.settings, master.address), String(master.address.port)];
+  const transaction = [
+    [name('MULTI')],
+    ...(debt.readOnly ? [[name('CONFIG'), 'SET', 'replica-read-only', 'yes']] : []),
+    follow,
+    [name('SLAVEOF'), 'NO', 'ONE'],
+    follow,
+    [name('CONFIG'), 'REWRITE'],
+    [name('CLIENT'), 'KILL', 'TYPE', 'normal'],
+    [name('CLIENT'), 'KILL', 'TYPE', 'pubsub'],
+    [name('EXEC')],
+    [name('CLIENT'), 'UNPAUSE'],
+  ];
+  if (!transaction.every((argv) => send(turn, replica, argv))) return false;
+  if (debt.sentMs === 0) debt.baseline = master.syncFull ?? debt.baseline;
+  debt.sentMs = turn.now;
+  announce(turn, 'notice', '+slave-reconf-sent', replica);
+  return true;
+}

@@ -1,0 +1,204 @@
+/**
+ * What an elected leader does about a silent state: it decides by what it sees, whatever the election was held for (section 5).
+ *
+ * Steps of a done: hold the writes that are left on the original, wait until the target has them, promote, prove by run id and
+ * role. Steps of an abort: make sure the original is a master, then give it a new configuration.
+ */
+import { must } from '../../../assert.js';
+import type { Millis } from '../../../time.js';
+import { sameNode } from '../hosts.js';
+import { commandName, send } from '../instance.js';
+import { forceHello, NEVER, requestInfo } from '../monitor.js';
+import { sendReplicaOf } from '../reconfigure.js';
+import type { Failover, Master, NodeAddress, Replica } from '../state.js';
+import { isDisconnected, refOf } from '../state.js';
+import type { RespValue } from '../../wire/resp-value.js';
+import { switchAddress } from '../switch-master.js';
+import type { Turn } from '../turn.js';
+import { announce, persist } from '../turn.js';
+import { enterAsInitiator } from './consensus.js';
+import { advertisedAddress, silentTarget } from './prepared.js';
+import { announceMove, endSilentState, settleClient } from './ending.js';
+import { silentSettings } from './settings.js';
+import { isTargetPromoted } from './votes.js';
+
+const POLL_MS = 20;
+const PROOF_POLL_MS = 50;
+const PAUSE_RENEW_MS = 1_000;
+/** Longer than the 8-20 s in which a stock peer converts a master that has no configuration. */
+const LONG_PAUSE_MS = 30_000;
+
+/** Gives a failover up before anything irreversible; the prepared state stays. */
+export function giveUp(turn: Turn, master: Master, refusal: string): void {
+  const { failover } = master;
+  if (failover === null) return;
+  settleClient(turn, master, refusal);
+  if (failover.state === 'silent_hold') unpause(turn, master);
+  master.failover = null;
+  master.failoverStartMs = 0 as Millis;
+}
+
+/** After the election. True when the move is in these hands; false: an ordinary failover follows (select_slave). */
+export function decideAsLeader(turn: Turn, master: Master, failover: Failover): boolean {
+  if (failover.purpose === 'prepare') {
+    const target = must(failover.target, 'a prepare has a target');
+    const { client } = failover;
+    master.failover = null;
+    enterAsInitiator(turn, master, target, failover.epoch + 1, client);
+    return true;
+  }
+  const target = silentTarget(master);
+  if (master.silent === null) {
+    if (failover.purpose === 'failover') return false;
+    giveUp(turn, master, 'ERR No silent failover in progress for this master');
+    return true;
+  }
+  const originalDown = master.sdownSinceMs !== null;
+  const targetUp = target !== undefined && target.sdownSinceMs === null;
+  if (targetUp && isTargetPromoted(master) && master.silent.taint === null) return go(turn, failover, 'silent_promote');
+  if (originalDown) {
+    settleClient(turn, master, null);
+    return false;
+  }
+  if (!targetUp || failover.purpose === 'abort') {
+    settleClient(turn, master, null);
+    return go(turn, failover, 'silent_reassert');
+  }
+  if (failover.purpose === 'done') return go(turn, failover, 'silent_hold');
+  // A false alarm: nobody asked for an end, both are up.
+  giveUp(turn, master, 'NOQUORUM the reason for the election is gone');
+  return true;
+}
+
+function go(turn: Turn, failover: Failover, state: Failover['state']): true {
+  failover.state = state;
+  failover.stateSinceMs = turn.now;
+  failover.lastPollMs = 0 as Millis;
+  failover.lastPauseMs = 0 as Millis;
+  failover.pauseTaken = false;
+  failover.heldOffset = null;
+  return true;
+}
+
+export function moveDueMs(master: Master, failover: Failover): Millis {
+  const pollMs = failover.state === 'silent_hold' ? POLL_MS : PROOF_POLL_MS;
+  const timeoutMs = failover.stateSinceMs + (failover.state === 'silent_hold' ? silentSettings(master).drainTimeoutMs : master.failoverTimeoutMs) + 1;
+  const due = Math.min(failover.lastPollMs + pollMs, timeoutMs);
+  return (Number.isFinite(due) ? due : NEVER) as Millis;
+}
+
+/** CLIENT PAUSE … WRITE on the original, short and renewed: a leader that dies blocks writes for 2 s at most. */
+function pause(turn: Turn, master: Master, failover: Failover, ms: number): void {
+  failover.lastPauseMs = turn.now;
+  const argv = [commandName(turn.state, master, 'CLIENT'), 'PAUSE', String(Math.max(1, Math.floor(ms))), 'WRITE'];
+  send(turn, master, argv, { kind: 'paused', instance: refOf(master) });
+}
+
+/** Replies come in order: what INFO says after this one, it says of a paused server. */
+export function applyPauseReply(turn: Turn, master: Master, reply: RespValue): void {
+  const { failover } = master;
+  if (failover?.state !== 'silent_hold') return;
+  if (reply.kind === 'error') return giveUp(turn, master, `ERR Slave status is not ready: the original refuses CLIENT PAUSE: ${reply.text}`);
+  failover.pauseTaken = true;
+}
+
+function unpause(turn: Turn, master: Master): void {
+  send(turn, master, [commandName(turn.state, master, 'CLIENT'), 'UNPAUSE']);
+}
+
+/** Polls offsets under the pause until the target has everything the original has. */
+export function holdAndCatchUp(turn: Turn, master: Master, failover: Failover): void {
+  const target = silentTarget(master);
+  if (target === undefined || master.silent === null) return giveUp(turn, master, 'ERR No silent failover in progress for this master');
+  if (master.silent.taint !== null) return giveUp(turn, master, `ERR Silent failover is tainted: ${master.silent.taint}`);
+  if (isDisconnected(master) || master.sdownSinceMs !== null) return promoteTarget(turn, master, failover, target);
+
+  const leftMs = failover.stateSinceMs + silentSettings(master).drainTimeoutMs - turn.now;
+  if (leftMs < 0) return giveUp(turn, master, 'ERR Slave status is not ready: lag');
+  if (failover.lastPauseMs === 0 || turn.now >= failover.lastPauseMs + PAUSE_RENEW_MS) {
+    pause(turn, master, failover, Math.min(2_000, master.downAfterMs / 2, Math.max(leftMs, 1)));
+  }
+  if (failover.heldOffset !== null && target.replOffset >= failover.heldOffset) {
+    pause(turn, master, failover, LONG_PAUSE_MS);
+    return promoteTarget(turn, master, failover, target);
+  }
+  if (turn.now < failover.lastPollMs + POLL_MS) return;
+  failover.lastPollMs = turn.now;
+  requestInfo(turn, master);
+  requestInfo(turn, target);
+}
+
+
+function promoteTarget(turn: Turn, master: Master, failover: Failover, target: Replica): void {
+  if (master.silent === null || isDisconnected(target)) return;
+  // From here on only finishing is safe; a restart must know it.
+  master.silent.donePending = true;
+  persist(turn);
+  settleClient(turn, master, null);
+  if (!sendReplicaOf(turn, target, null)) return;
+  announce(turn, 'notice', '+failover-state-wait-promotion', target);
+  go(turn, failover, 'silent_promote');
+}
+
+/** Waits for the proof: role master, and the run id of the prepare. */
+export function awaitTarget(turn: Turn, master: Master, failover: Failover): void {
+  const target = silentTarget(master);
+  if (target === undefined || master.silent === null) return giveUp(turn, master, 'ERR No silent failover in progress for this master');
+  if (isTargetPromoted(master)) {
+    if (master.silent.taint !== null) return restartAs(turn, failover, 'silent_reassert');
+    return concludeMove(turn, master, failover, target.address, 'done');
+  }
+  if (turn.now > failover.stateSinceMs + master.failoverTimeoutMs) {
+    if (target.sdownSinceMs !== null || target.roleReported === 'replica') return restartAs(turn, failover, 'silent_reassert');
+    failover.stateSinceMs = turn.now;
+  }
+  poll(turn, target, failover);
+}
+
+function restartAs(turn: Turn, failover: Failover, state: Failover['state']): void {
+  go(turn, failover, state);
+}
+
+function poll(turn: Turn, node: Master | Replica, failover: Failover): void {
+  if (turn.now < failover.lastPollMs + PROOF_POLL_MS || isDisconnected(node)) return;
+  failover.lastPollMs = turn.now;
+  requestInfo(turn, node);
+}
+
+/** The original gets a new configuration of its own, once it is proved to be a master. */
+export function reassertOriginal(turn: Turn, master: Master, failover: Failover): void {
+  if (turn.now > failover.stateSinceMs + master.failoverTimeoutMs) return giveUp(turn, master, 'NOQUORUM the original did not answer');
+  const proved = master.infoRefreshMs !== null && master.infoRefreshMs >= failover.stateSinceMs && master.roleReported === 'master';
+  if (proved) return concludeMove(turn, master, failover, master.address, 'aborted by its leader');
+  if (master.roleReported === 'replica' && failover.lastPauseMs === 0 && sendReplicaOf(turn, master, null)) {
+    // A half-done move had re-pointed it.
+    failover.lastPauseMs = turn.now;
+  }
+  poll(turn, master, failover);
+}
+
+/** The new configuration: persisted, then said to everybody, then acted on (step 4). */
+export function concludeMove(turn: Turn, master: Master, failover: Failover, address: NodeAddress, reason: string): void {
+  const before = advertisedAddress(master);
+  const pausedOriginal = sameNode(address, master.address);
+  master.configEpoch = failover.epoch;
+  master.published.role = 'leader';
+  master.published.previous = before;
+  master.published.sinceMs = turn.now;
+  master.published.confirmed = true;
+  master.published.phase = pausedOriginal ? 'aborted' : 'failover';
+  persist(turn);
+  settleClient(turn, master, null);
+  const original = master.address;
+  const ended = endSilentState(turn, master, address, reason);
+  // Done is announced as what it is, original to target, although clients have been at the target all the time.
+  announceMove(turn, master, ended?.kind === 'done' ? original : before, address);
+  if (pausedOriginal) {
+    unpause(turn, master);
+    master.failover = null;
+    master.failoverStartMs = 0 as Millis;
+  } else {
+    switchAddress(turn, master, address);
+  }
+  forceHello(turn, master);
+}

@@ -1,0 +1,31 @@
+/**
+ * May this node become the target of a silent failover, or be made the master now? The reason if not (section 1, errors).
+ */
+import type { Millis } from '../../../time.js';
+import { isDisconnected } from '../state.js';
+import type { Master, Replica, SentinelState } from '../state.js';
+import { silentSettings } from './settings.js';
+import { isTargetPromoted } from './votes.js';
+
+export function whyTargetNotReady(state: Readonly<SentinelState>, master: Readonly<Master>, target: Readonly<Replica>, now: Millis): string | null {
+  if (target.sdownSinceMs !== null) return 'it is down';
+  if (isDisconnected(target)) return 'no connection to it';
+  // Half done already: finishing is the only thing left to do.
+  if (master.silent?.target === target.key && isTargetPromoted(master)) return null;
+  if (target.priority === 0) return 'its priority is 0';
+  if (target.roleReported !== 'replica') return 'it is no replica';
+  if (target.infoRefreshMs === null) return 'its INFO was never read';
+  const ageMs = now - target.infoRefreshMs;
+  if (ageMs > 3 * state.tunables.infoPeriodMs) return `its INFO is ${ageMs} ms old`;
+  if (target.syncInProgress) return 'its initial synchronisation is running';
+  if (!target.masterLinkUp) return 'its replication link is down';
+  return whyLaggingOrReadOnly(master, target);
+}
+
+function whyLaggingOrReadOnly(master: Readonly<Master>, target: Readonly<Replica>): string | null {
+  const settings = silentSettings(master);
+  const lag = master.masterReplOffset === null ? 0 : master.masterReplOffset - target.replOffset;
+  if (lag > settings.maxLagBytes) return `it lags ${lag} bytes behind`;
+  if (settings.requireWritable && target.readOnly === true) return 'it is read-only, clients would get READONLY (replica-read-only)';
+  return null;
+}

@@ -1,0 +1,67 @@
+/**
+ * When a vote must be withheld: the rules that keep a silent failover and everything else from electing past each other.
+ *
+ * silent-failover.md, section 3, rules (1), (2) and the rule after the end. Stock has no such rules; outside a silent state and
+ * its end none applies.
+ */
+import type { Epoch, Master, RunId, SentinelState } from '../state.js';
+import type { Millis } from '../../../time.js';
+import { isReady, silentTarget } from './prepared.js';
+
+/** Why `candidate` gets no vote for this master now; null = it may. */
+export function whyNoVote(state: Readonly<SentinelState>, master: Readonly<Master>, candidate: RunId, now: Millis): string | null {
+  if (candidate !== state.myId && isUninformed(master, candidate)) return 'it has not heard how the last silent failover ended';
+  const { silent } = master;
+  if (silent === null) return null;
+  if (isFreshlyBorn(state, master, now)) return 'this sentinel lost its memory';
+  const peer = master.peers.get(candidate);
+  if (candidate !== state.myId && (peer === undefined || !isReady(master, peer))) return 'it is not ready';
+  if (hasBindingVote(master, now) && !seesTrouble(master)) return 'the vote of a done or abort is still unanswered';
+  return null;
+}
+
+function isUninformed(master: Readonly<Master>, candidate: RunId): boolean {
+  return master.silentEndedEpoch > 0 && (master.peers.get(candidate)?.heardConfigEpoch ?? 0) < master.silentEndedEpoch;
+}
+
+/** A sentinel without its old file might vote twice; it takes no part for failover-timeout. */
+export function isFreshlyBorn(state: Readonly<SentinelState>, master: Readonly<Master>, now: Millis): boolean {
+  return state.bornMs !== null && now - state.bornMs < master.failoverTimeoutMs;
+}
+
+/** A vote at an epoch >= D, to which no configuration has answered yet. */
+function hasBindingVote(master: Readonly<Master>, now: Millis): boolean {
+  const { silent, leaderEpoch, configEpoch, lastVoteMs } = master;
+  return silent !== null && leaderEpoch >= silent.doneEpoch && configEpoch < leaderEpoch && now - lastVoteMs <= master.failoverTimeoutMs;
+}
+
+/** Waiting is no help any more: the original or the target is down, or the target was promoted already. */
+function seesTrouble(master: Readonly<Master>): boolean {
+  const target = silentTarget(master);
+  return master.sdownSinceMs !== null || target === undefined || target.sdownSinceMs !== null || isTargetPromoted(master);
+}
+
+/** The target says it is a master, and it is the process that it was at prepare. */
+export function isTargetPromoted(master: Readonly<Master>): boolean {
+  const target = silentTarget(master);
+  return master.silent !== null && target !== undefined && target.roleReported === 'master' && target.runId === master.silent.targetRunId;
+}
+
+/** A vote of ours for another candidate that no configuration has answered: its leader may be at work. */
+export function hasUnansweredVote(state: Readonly<SentinelState>, master: Readonly<Master>, except: RunId, now: Millis): boolean {
+  if (master.leaderEpoch === 0 || master.configEpoch >= master.leaderEpoch) return false;
+  if (now - master.lastVoteMs > master.failoverTimeoutMs) return false;
+  return master.leader !== state.myId && master.leader !== except;
+}
+
+/** Whether votes are counted from ready sentinels alone: done, and abort once clients have moved. */
+export function countsReadyOnly(master: Readonly<Master>): boolean {
+  const { silent, failover } = master;
+  if (silent === null || failover === null) return false;
+  return failover.purpose === 'done' || (failover.purpose === 'abort' && silent.effective);
+}
+
+/** The epoch at which an election of this master must be held at least: D while prepared. */
+export function lowestElectionEpoch(master: Readonly<Master>, purpose: string): Epoch {
+  return master.silent === null || purpose === 'prepare' ? 0 : master.silent.doneEpoch;
+}

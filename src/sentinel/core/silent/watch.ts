@@ -1,0 +1,153 @@
+/**
+ * What can go wrong, or come to an end by itself, while a silent failover is prepared (sections 4.7, 5 and 6).
+ *
+ * Taint: the window's writes may be lost. Observed promotion: somebody's done was cut off after NO ONE. Target down, deadline:
+ * an abort election. All are repeated with a pause until a configuration ends the state.
+ */
+import { nextBelow } from '../../../prng.js';
+import { addMs } from '../../../time.js';
+import type { Millis } from '../../../time.js';
+import type { RespValue } from '../../wire/resp-value.js';
+import { startElection } from '../failover.js';
+import { commandName, send } from '../instance.js';
+import { NEVER } from '../monitor.js';
+import type { ElectionPurpose, Master, Peer, Replica, SentinelState } from '../state.js';
+import { announcedHost, isDisconnected, refOf } from '../state.js';
+import type { Turn } from '../turn.js';
+import { announce, log, persist } from '../turn.js';
+import { rankOf, silentTarget } from './prepared.js';
+import { silentSettings } from './settings.js';
+import { isTargetPromoted } from './votes.js';
+
+const PROMOTED_PROOF_MS = 1_000;
+const WARN_PERIOD_MS = 60_000;
+
+/** Looks at the last reports of original and target for a sign that the target lost writes. Once tainted, always tainted. */
+export function judgeTaint(turn: Turn, master: Master): void {
+  const { silent } = master;
+  if (silent === null || silent.taint !== null) return;
+  noteBaseline(master);
+  const reason = whyTainted(master, silentTarget(master));
+  if (reason === null) return;
+  silent.taint = reason;
+  persist(turn);
+  announce(turn, 'warning', '+silent-failover-tainted', master, reason);
+}
+
+/** An echo may come before the first INFO of a node: the first report then is the baseline. */
+function noteBaseline(master: Master): void {
+  const { silent } = master;
+  if (silent === null) return;
+  if (silent.originalRunId === '') silent.originalRunId = master.runId;
+  silent.originalSyncFull ??= master.syncFull;
+  if (silent.targetRunId === '') silent.targetRunId = silentTarget(master)?.runId ?? '';
+}
+
+function whyTainted(master: Master, target: Replica | undefined): string | null {
+  const { silent } = master;
+  if (silent === null) return null;
+  if (master.runId !== '' && master.runId !== silent.originalRunId) return 'the original restarted';
+  if (target !== undefined && target.runId !== '' && target.runId !== silent.targetRunId) return 'the target restarted';
+  if (target?.syncInProgress === true) return 'the target is being resynchronised in full';
+  if (master.syncFull !== null && silent.originalSyncFull !== null && master.syncFull > silent.originalSyncFull) {
+    return 'the original gave a full resync, writes on the target may be lost';
+  }
+  return null;
+}
+
+/** When this sentinel may act on its own, after others had their chance. */
+function turnMs(state: SentinelState, master: Master, sinceMs: Millis, periodMs: number): Millis {
+  const first = master.silent?.initiator === true ? 0 : 1 + rankOf(master, state.myId);
+  return addMs(sinceMs, first * periodMs);
+}
+
+interface Wanted {
+  readonly purpose: ElectionPurpose;
+  readonly atMs: Millis;
+}
+
+/** The election that the state of things calls for, and when this sentinel may hold it. */
+function wantedElection(state: SentinelState, master: Master): Wanted | null {
+  const { silent } = master;
+  const target = silentTarget(master);
+  if (silent === null || master.failover !== null) return null;
+  const { publishPeriodMs } = state.tunables;
+  if (silent.promotedSinceMs !== null) {
+    const purpose = silent.taint === null && isTargetPromoted(master) ? 'done' : 'abort';
+    const proofMs = silent.donePending ? 0 : PROMOTED_PROOF_MS;
+    return { purpose, atMs: turnMs(state, master, addMs(silent.promotedSinceMs, proofMs), 1_000) };
+  }
+  if (target !== undefined && target.sdownSinceMs !== null && master.sdownSinceMs === null && targetVotes(master) >= master.quorum) {
+    return { purpose: 'abort', atMs: turnMs(state, master, target.sdownSinceMs, publishPeriodMs) };
+  }
+  const { timeoutMs } = silentSettings(master);
+  if (timeoutMs > 0) return { purpose: 'abort', atMs: turnMs(state, master, addMs(silent.sinceMs, timeoutMs), publishPeriodMs) };
+  return null;
+}
+
+function targetVotes(master: Master): number {
+  return 1 + [...master.peers.values()].filter((peer) => peer.targetDown).length;
+}
+
+export function watchDueMs(state: SentinelState, master: Master): Millis {
+  const { silent } = master;
+  if (silent === null) return NEVER;
+  const wanted = wantedElection(state, master);
+  const electionMs = wanted === null ? NEVER : Math.max(wanted.atMs, silent.nextTryMs);
+  return Math.min(electionMs, silent.lastWarnedMs + WARN_PERIOD_MS, targetAskDueMs(state, master)) as Millis;
+}
+
+export function watchSilentState(turn: Turn, master: Master): void {
+  const { silent } = master;
+  if (silent === null) return;
+  judgeTaint(turn, master);
+  const target = silentTarget(master);
+  const saysMaster = target !== undefined && target.roleReported === 'master' && target.sdownSinceMs === null;
+  silent.promotedSinceMs = saysMaster ? (silent.promotedSinceMs ?? turn.now) : null;
+  askAboutTarget(turn, master);
+  if (turn.now >= silent.lastWarnedMs + WARN_PERIOD_MS) {
+    silent.lastWarnedMs = turn.now;
+    log(turn, 'warning', `Silent failover of ${master.name} to ${silent.target} is prepared for ${turn.now - silent.sinceMs} ms and waits for done`);
+  }
+  const wanted = wantedElection(turn.state, master);
+  if (wanted === null || turn.now < Math.max(wanted.atMs, silent.nextTryMs)) return;
+  // An election that elects nobody is tried again after its timeout and a little more.
+  const patienceMs = Math.min(turn.state.tunables.electionTimeoutMs, master.failoverTimeoutMs) + nextBelow(turn.state.prng, 1_000);
+  silent.nextTryMs = addMs(turn.now, patienceMs);
+  startElection(turn, master, { purpose: wanted.purpose, target: null, client: null });
+}
+
+function targetAskDueMs(state: SentinelState, master: Master): Millis {
+  const target = silentTarget(master);
+  if (target === undefined || target.sdownSinceMs === null) return NEVER;
+  let due: number = NEVER;
+  for (const peer of master.peers.values()) if (!isDisconnected(peer)) due = Math.min(due, peer.lastTargetAskMs + state.tunables.askPeriodMs);
+  return due as Millis;
+}
+
+/** Opinion only: votes are always asked for the original's address. */
+function askAboutTarget(turn: Turn, master: Master): void {
+  const { state, now } = turn;
+  const target = silentTarget(master);
+  for (const peer of master.peers.values()) {
+    if (peer.targetDown && now > peer.lastTargetReplyMs + 5 * state.tunables.askPeriodMs) peer.targetDown = false;
+    if (target === undefined || target.sdownSinceMs === null || now < peer.lastTargetAskMs + state.tunables.askPeriodMs) continue;
+    peer.lastTargetAskMs = now;
+    const address = [announcedHost(state.settings, target.address), String(target.address.port)];
+    const question = ['is-master-down-by-addr', ...address, String(state.currentEpoch), '*'];
+    send(turn, peer, [commandName(state, peer, 'SENTINEL'), ...question], { kind: 'targetDown', instance: refOf(peer) });
+  }
+}
+
+export function applyTargetDownReply(turn: Turn, peer: Peer, reply: RespValue): void {
+  if (reply.kind !== 'array' || reply.items[0]?.kind !== 'integer') return;
+  peer.targetDown = reply.items[0].value === 1;
+  peer.lastTargetReplyMs = turn.now;
+}
+
+/** Does a peer know the extension? An unknown subcommand says no; anything it can only say knowing it says yes. */
+export function applyAwareReply(peer: Peer, reply: RespValue): void {
+  if (reply.kind !== 'error') peer.link.silentAware = true;
+  else if (/unknown subcommand|wrong number/i.test(reply.text)) peer.link.silentAware = false;
+  else if (reply.text.startsWith('ERR')) peer.link.silentAware = true;
+}
