@@ -1,12 +1,13 @@
 #!/usr/bin/env node
 // upstream-suite: runs the Sentinel test suite that Redis ships against any sentinel command, unit by unit.
 //
-//   node scripts/upstream-suite.mjs --sentinel "CMD" [--units 00,01] [--src DIR|x.tar.gz|x.git] [--server PATH] [--keep]
+//   node scripts/upstream-suite.mjs --sentinel "CMD" [--units 00,01] [--src DIR|x.tar.gz|x.git] [--identity NAME] [--server PATH] [--keep]
 //
 // CMD starts a sentinel when a configuration file's path is appended ("redis-sentinel", "node dist/main.js sentinel").
 // Without --src, Debian's source package of redis is fetched by apt-get, from the archive that this machine's own apt
 // sources name, and cached. Nothing of the suite is kept in the repository. Each unit runs in a process group of its
-// own, which is ended whole after it. Closing line: `N passed, N failed`; exit 1 when anything failed.
+// own, which is ended whole after it. Closing line: `N passed, N failed`; exit 1 when anything failed. What a sentinel lists
+// depends on its version: POINTSMAN_IDENTITY is set to that of the suite's source, or to --identity; others don't read it.
 import { spawn, spawnSync } from 'node:child_process';
 import {
   accessSync, chmodSync, constants, cpSync, createWriteStream, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync,
@@ -18,10 +19,13 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
-const USAGE = 'usage: upstream-suite.mjs --sentinel "CMD" [--units 00,01] [--src DIR|x.tar.gz|x.git] [--server PATH] [--keep]';
+const USAGE =
+  'usage: upstream-suite.mjs --sentinel "CMD" [--units 00,01] [--src DIR|x.tar.gz|x.git] [--identity NAME] [--server PATH] [--keep]';
 const UNIT_LIMIT_MS = 10 * 60_000;
 const GRACE_MS = 5_000;
-const PARTS = ['tests', 'utils', 'runtest-sentinel'];
+const PARTS = ['tests', 'utils', 'runtest-sentinel', 'src/version.h'];
+/** What a source between two releases is taken for. */
+const NEWEST = { redis: '7.4.1', valkey: '8.0.1' };
 
 class SuiteError extends Error {
   constructor(exitCode, message) {
@@ -139,6 +143,14 @@ function unpack(source, tree) {
   }
 }
 
+/** `redis-7.0.15`, `valkey-8.0.1`: which server's suite this is. */
+export function identityOf(tree) {
+  const text = readFileSync(join(tree, 'src/version.h'), 'utf8');
+  const product = text.includes('VALKEY_VERSION') ? 'valkey' : 'redis';
+  const version = new RegExp(`${product.toUpperCase()}_VERSION "([\\d.]+)"`).exec(text)?.[1] ?? '';
+  return `${product}-${version.startsWith('255.') ? NEWEST[product] : version}`;
+}
+
 /** The suite starts sentinels in folders of its own, so words that name a file from here get their whole path. */
 function absoluteCommand(command) {
   const isFileFromHere = (word) => /^[\w./-]+$/.test(word) && word.includes('/') && existsSync(word);
@@ -189,10 +201,10 @@ function signalGroup(signal) {
 }
 
 /** Runs one unit and counts its verdicts. A unit that neither says it is good nor names a failure counts as one failed. */
-async function runUnit(tree, unit, keep) {
+async function runUnit(tree, unit, identity, keep) {
   const log = createWriteStream(join(tree, `${unit}.log`));
   const args = ['--single', unit, ...(keep ? ['--dont-clean'] : [])];
-  const env = { ...process.env, TERM: 'dumb' };
+  const env = { ...process.env, TERM: 'dumb', POINTSMAN_IDENTITY: identity };
   const child = spawn('./runtest-sentinel', args, { cwd: tree, detached: true, stdio: ['ignore', 'pipe', 'pipe'], env });
   group = child.pid ?? 0;
   const count = { passed: 0, failed: 0, good: false };
@@ -228,7 +240,7 @@ async function main() {
   const { values } = parseArgs({
     options: {
       sentinel: { type: 'string' }, units: { type: 'string' }, src: { type: 'string' }, server: { type: 'string', default: 'redis-server' },
-      keep: { type: 'boolean', default: false },
+      identity: { type: 'string' }, keep: { type: 'boolean', default: false },
     },
   });
   if (!values.sentinel) throw new SuiteError(64, USAGE);
@@ -247,9 +259,11 @@ async function main() {
     const tree = join(work, 'tree');
     unpack(values.src ?? debianSource(work), tree);
     equip(tree, values.sentinel, values.server);
+    const identity = values.identity ?? identityOf(tree);
+    console.log(`upstream-suite: the suite of ${identity}`);
     for (const unit of unitsIn(tree, (values.units ?? '').split(',').filter(Boolean))) {
       const startedMs = performance.now();
-      const count = await runUnit(tree, unit, values.keep);
+      const count = await runUnit(tree, unit, identity, values.keep);
       sum.passed += count.passed;
       sum.failed += count.failed;
       const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);

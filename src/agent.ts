@@ -33,12 +33,14 @@ import { Sentinel } from './sentinel/runtime/sentinel.js';
 import { SentinelServer } from './sentinel/runtime/server/server.js';
 import { serverOptionsOf } from './sentinel/runtime/server-settings.js';
 import { formatAddress } from './sentinel/wire/address.js';
+import type { ServerIdentity } from './sentinel/wire/identity.js';
 import { millis } from './time.js';
 
 export interface AgentOptions {
   readonly file: ConfFile;
   /** Null for a plain drop-in sentinel. */
   readonly config: PointsmanConfig | null;
+  readonly identity: ServerIdentity;
   readonly log: Log;
   /** SHUTDOWN on the port. */
   readonly onShutdown: () => void;
@@ -67,6 +69,7 @@ export class Agent {
     const { file, config, log } = options;
     const state = createState({ conf: file.conf, freshId: randomBytes(20).toString('hex'), seed: randomBytes(6).readUIntBE(0, 6), now: now() });
     state.settings.isolationAfterMs = config?.route.isolationAfterMs ?? null;
+    state.settings.identity = options.identity;
 
     this.#hook = new ClientReconfigScript({
       scriptOf: (master) => state.masters.get(master)?.clientReconfigScript ?? null,
@@ -95,7 +98,7 @@ export class Agent {
       reply: (client, value) => this.#server.reply(client, value),
       whyNotMonitorable: (name) => this.#dns?.whyNotAddable(name) ?? null,
     });
-    this.#server = new SentinelServer(serverOptionsOf(file, log.child({ part: 'server' })), gate);
+    this.#server = new SentinelServer(serverOptionsOf(file, options.identity, log.child({ part: 'server' })), gate);
     this.#server.onShutdown(options.onShutdown);
     this.sentinel = new Sentinel({
       state,

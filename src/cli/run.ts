@@ -3,14 +3,17 @@
  */
 import { spawn } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
+import type { AgentOptions } from '../agent.js';
 import { Agent, enterDirectory } from '../agent.js';
 import type { PointsmanConfig } from '../config/config.js';
+import { identity as readIdentity } from '../config/values.js';
 import { EXIT, messageOf } from '../errors.js';
 import type { Log } from '../log.js';
 import { createLog } from '../log.js';
 import type { Input } from '../sentinel/index.js';
 import { describe } from '../sentinel/index.js';
-import type { ConfFile } from '../sentinel/runtime/conf-file.js';
+import type { ServerIdentity } from '../sentinel/wire/identity.js';
+import { DEFAULT_IDENTITY, bannerOf } from '../sentinel/wire/identity.js';
 import { loadBoth, loadSentinel, refuseFaults } from './load-files.js';
 
 /** Set in the child of `daemonize yes`, so that it does not fork again. */
@@ -20,14 +23,15 @@ const DAEMON_MARK = 'POINTSMAN_DAEMONIZED';
 export async function run(yamlPath: string | null, flags: Readonly<Record<string, string>>): Promise<number> {
   const { config, file, faults, warnings } = loadBoth(yamlPath, flags);
   if (faults.length > 0 || file === null || config === null) refuseFaults(faults);
-  return serve(file, config, warnings);
+  return serve({ file, config, identity: identityOf(config) }, warnings);
 }
 
 /** The drop-in: `redis-sentinel <conf> [--directive value …]`. */
 export async function runSentinel(path: string, overrides: readonly string[]): Promise<number> {
   const { file, faults, warnings } = loadSentinel(path, overrides);
-  if (faults.length > 0 || file === null) refuseFaults(faults);
-  return serve(file, null, warnings);
+  const identity = identityOf(null);
+  if (faults.length > 0 || file === null) refuseFaults([`*** FATAL CONFIG FILE ERROR (${bannerOf(identity)}) ***`, ...faults]);
+  return serve({ file, config: null, identity }, warnings);
 }
 
 /** Turns `--port 26380 --sentinel "monitor m 127.0.0.1 6379 2"` into lines of configuration (8.1). */
@@ -40,7 +44,17 @@ export function overrideLines(words: readonly string[]): string[] {
   return lines;
 }
 
-async function serve(file: ConfFile, config: PointsmanConfig | null, warnings: readonly string[]): Promise<number> {
+/** The environment is above the file; a value of no use is a fault like any other. */
+function identityOf(config: PointsmanConfig | null): ServerIdentity {
+  const text = process.env['POINTSMAN_IDENTITY'] ?? '';
+  const read = text === '' ? null : readIdentity(text);
+  if (read?.kind === 'misfit') refuseFaults([`env POINTSMAN_IDENTITY: ${read.message}`]);
+  return read?.value ?? config?.sentinel?.identity ?? DEFAULT_IDENTITY;
+}
+
+type Plan = Pick<AgentOptions, 'file' | 'config' | 'identity'>;
+
+async function serve({ file, config, identity }: Plan, warnings: readonly string[]): Promise<number> {
   const word = (name: string): string => file.conf.server.get(name)?.at(-1)?.[0] ?? '';
   if (word('daemonize').toLowerCase() === 'yes' && process.env[DAEMON_MARK] === undefined) return daemonize();
   enterDirectory(file);
@@ -55,7 +69,7 @@ async function serve(file: ConfFile, config: PointsmanConfig | null, warnings: r
       crashed = true;
       resolve(code);
     };
-    agent = new Agent({ file, config, log, onShutdown: () => resolve(EXIT.ok), onCrash });
+    agent = new Agent({ file, config, identity, log, onShutdown: () => resolve(EXIT.ok), onCrash });
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => {
       log.info({ signal }, 'stopping');
       resolve(EXIT.ok);

@@ -5,6 +5,7 @@
  * (`…Seconds`); paths are absolute or as given when there is no file.
  */
 import type { Address } from '../sentinel/wire/address.js';
+import type { ServerIdentity } from '../sentinel/wire/identity.js';
 
 export interface PointsmanConfig {
   readonly sentinel: SentinelSection | null;
@@ -21,6 +22,8 @@ export interface PointsmanConfig {
 export interface SentinelSection {
   /** The sentinel.conf that is read and rewritten in place. */
   readonly config: string;
+  /** As which server clients see it; null: the default. */
+  readonly identity: ServerIdentity | null;
 }
 
 export interface RouteSection {

@@ -130,7 +130,7 @@ function consulVariables(env: LoadOptions['env'], section: CheckedFile['consul']
 function toConfig(file: CheckedFile, consul: ConsulDefaults, folder: string | null): PointsmanConfig {
   const absolute = (path: string): string => (folder === null ? path : resolve(folder, path));
   return {
-    sentinel: file.sentinel === undefined ? null : { config: absolute(file.sentinel.config) },
+    sentinel: file.sentinel === undefined ? null : { config: absolute(file.sentinel.config), identity: file.sentinel.identity },
     route: {
       allowLoopback: file.route?.['allow-loopback'] ?? false,
       isolationAfterMs: file.route?.['isolation-after'] ?? null,

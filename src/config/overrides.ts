@@ -24,7 +24,7 @@ interface Leaf {
 
 /** Variables with our prefix that are no settings: read by the command line, or handed to hook scripts. */
 const NO_SETTINGS: readonly string[] = [
-  'CONFIG', 'SENTINELS', 'MASTER', 'ROLE', 'PHASE', 'EPOCH', 'FROM', 'TO', 'REASON', 'PLANNED',
+  'CONFIG', 'DAEMONIZED', 'IDENTITY', 'SENTINELS', 'MASTER', 'ROLE', 'PHASE', 'EPOCH', 'FROM', 'TO', 'REASON', 'PLANNED',
 ].map((name) => `POINTSMAN_${name}`);
 
 /** `['dns', 'negative-ttl']` → `POINTSMAN_DNS_NEGATIVE_TTL`. */

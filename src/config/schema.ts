@@ -188,7 +188,10 @@ const VIP = block({
 
 /** The whole file. */
 export const ROOT = block({
-  sentinel: block({ config: required('word', read.path, 'the path of a sentinel.conf') }).optional(),
+  sentinel: block({
+    config: required('word', read.path, 'the path of a sentinel.conf'),
+    identity: setting('word', read.identity, null),
+  }).optional(),
   route: ROUTE.optional(),
   dns: DNS.optional(),
   consul: CONSUL.optional(),

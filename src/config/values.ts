@@ -7,6 +7,8 @@
 import { isIP, isIPv6 } from 'node:net';
 import { formatAddress, parseAddress } from '../sentinel/wire/address.js';
 import type { Address } from '../sentinel/wire/address.js';
+import { parseIdentity } from '../sentinel/wire/identity.js';
+import type { ServerIdentity } from '../sentinel/wire/identity.js';
 import { show } from './fault.js';
 
 export type Reading<T> = { readonly kind: 'value'; readonly value: T } | { readonly kind: 'misfit'; readonly message: string };
@@ -78,6 +80,12 @@ export const oneOf = <const W extends string>(...words: readonly W[]): Reader<W>
   const word = words.find((candidate) => candidate === raw);
   const choice = words.length === 1 ? words[0] : `one of ${words.join(', ')}`;
   return word === undefined ? misfit(`bad value ${show(raw)}, expected ${choice}`) : value(word);
+};
+
+/** `redis-7.2.4`, `valkey-8.0.1`: the server that a sentinel presents itself as. */
+export const identity: Reader<ServerIdentity> = (raw) => {
+  const read = parseIdentity(typeof raw === 'string' ? raw : '');
+  return read === null ? misfit(`bad identity ${show(raw)}, expected e.g. redis-7.2.4 or valkey-8.0.1`) : value(read);
 };
 
 /** Where to listen: an IP (or `localhost`) and a port, IPv6 in brackets. Port 0 lets the system choose. */

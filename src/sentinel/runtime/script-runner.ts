@@ -3,6 +3,7 @@
  *
  * Exit 0 is done, 1 or a signal is tried again up to 10 times, anything else is given up. Mirrors sentinelScheduleScriptExecution
  * and its kin in sentinel.c. Jobs live in memory only. client-reconfig-script is an output of its own (publishers/hooks).
+ * Starting a process holds the event loop until its exec, long on a busy machine: one start per turn, links are served between.
  */
 import type { ChildProcess } from 'node:child_process';
 import { spawn } from 'node:child_process';
@@ -32,6 +33,7 @@ export class ScriptRunner {
   readonly #listener: ScriptListener;
   readonly #limits: () => { maxRuntimeMs: number; retryDelayMs: number };
   #timer: NodeJS.Timeout | null = null;
+  #nextStart: NodeJS.Immediate | null = null;
 
   constructor(listener: ScriptListener, limits: () => { maxRuntimeMs: number; retryDelayMs: number }) {
     this.#listener = listener;
@@ -53,20 +55,31 @@ export class ScriptRunner {
       const oldest = this.#jobs.findIndex((job) => job.child === null);
       if (oldest >= 0) this.#jobs.splice(oldest, 1);
     }
-    this.#work();
+    this.#startSoon();
   }
 
   /** Nothing new starts; running scripts live on, as in stock. */
   close(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
+    if (this.#nextStart !== null) clearImmediate(this.#nextStart);
+    this.#nextStart = null;
     this.#jobs.length = 0;
+  }
+
+  #startSoon(): void {
+    this.#nextStart ??= setImmediate(() => {
+      this.#nextStart = null;
+      this.#work();
+    });
   }
 
   #work(): void {
     const now = Date.now();
-    for (const job of this.#jobs) {
-      if (this.running >= MAX_RUNNING) break;
-      if (job.child === null && job.dueAtMs <= now) this.#start(job, now);
+    const due = this.#jobs.filter((job) => job.child === null && job.dueAtMs <= now);
+    const [next] = due;
+    if (next !== undefined && this.running < MAX_RUNNING) {
+      this.#start(next, now);
+      if (due.length > 1) this.#startSoon();
     }
     this.#wakeAtNextDue(now);
   }
@@ -108,6 +121,6 @@ export class ScriptRunner {
       this.#jobs.splice(this.#jobs.indexOf(job), 1);
       if (mayRetry || exitCode !== 0) this.#listener.failed(job.argv[0] ?? '', signal, exitCode);
     }
-    this.#work();
+    this.#startSoon();
   }
 }

@@ -2,9 +2,11 @@
  * The commands that a sentinel knows: arity, flags, ACL categories and the words of COMMAND DOCS.
  *
  * Mirrors the sentinel-mode rows of the server's command table (7.2): 15 names, everything else is unknown. What the
- * server tolerates beyond them (QUIT, SELECT 0, ECHO) is not listed, so COMMAND COUNT and LIST stay as they are.
+ * server tolerates beyond them (QUIT, SELECT 0, ECHO) is not listed, nor is what the server that we present does not have.
  */
-import { SENTINEL_SUBCOMMANDS } from '../core/commands/subcommands.js';
+import { SENTINEL_SUBCOMMANDS, deprecationOf } from '../core/commands/subcommands.js';
+import type { Product, ServerIdentity } from '../wire/identity.js';
+import { isIn } from '../wire/identity.js';
 
 /** One command or subcommand. */
 export interface CommandEntry {
@@ -22,9 +24,8 @@ export interface CommandEntry {
   readonly complexity: string | null;
   /** `name`, with `?` where optional and `*` where repeatable. */
   readonly args: readonly string[];
-  readonly deprecated: { readonly since: string; readonly replacedBy: string } | null;
-  /** False for what only Valkey has: it works, but COMMAND shows what the Redis we report shows. */
-  readonly listed: boolean;
+  /** Whose it is, and since which of its versions ({@link since}). What the server we present lacks works, but is not shown. */
+  readonly origin: Product;
   /** By their own lower-case names; empty when this is no container. */
   readonly subcommands: ReadonlyMap<string, CommandEntry>;
 }
@@ -46,8 +47,7 @@ interface Row {
   /** Blank separated, see {@link CommandEntry.args}. */
   readonly args?: string;
   readonly tips?: string;
-  readonly deprecated?: { readonly since: string; readonly replacedBy: string };
-  readonly listed?: boolean;
+  readonly origin?: Product;
   readonly subcommands?: readonly Row[];
   /** Categories that the flags do not imply. */
   readonly extra?: string;
@@ -124,15 +124,14 @@ const COMMAND_ROWS: readonly Row[] = [
   { name: 'list', arity: -2, flags: READ, since: '7.0.0', summary: 'Lists the command names.', args: 'filterby?*', tips: UNORDERED },
 ];
 
-const SENTINEL_ROWS: readonly Row[] = SENTINEL_SUBCOMMANDS.map(({ name, arity, args, summary, since, origin, ...row }) => ({
+const SENTINEL_ROWS: readonly Row[] = SENTINEL_SUBCOMMANDS.map(({ name, arity, args, summary, since, origin }) => ({
   name,
   arity,
   since,
   summary,
   flags: name === 'help' ? READ : 'admin',
   args: plainArgs(args),
-  listed: origin === 'redis',
-  ...('deprecated' in row ? { deprecated: row.deprecated } : {}),
+  origin,
 }));
 
 /** `<name> [<value> ...]` → `name value?*`; what alternates stays one word. */
@@ -216,8 +215,21 @@ export const ALL_COMMANDS: readonly CommandEntry[] = [...COMMANDS.values()].flat
   ...command.subcommands.values(),
 ]);
 
-/** Those that COMMAND and ACL CAT show. */
-export const LISTED_COMMANDS: readonly CommandEntry[] = ALL_COMMANDS.filter((command) => command.listed);
+/** Whether COMMAND and ACL CAT of the server that we present show it. */
+export function isListed(identity: ServerIdentity, command: CommandEntry): boolean {
+  return isIn(identity, command.since, command.origin);
+}
+
+/** All commands and subcommands that the server we present has. */
+export function listedCommands(identity: ServerIdentity): readonly CommandEntry[] {
+  return ALL_COMMANDS.filter((command) => isListed(identity, command));
+}
+
+/** Since when a command of the server we present is deprecated, and by what it is replaced; null when it is not. */
+export function commandDeprecation(identity: ServerIdentity, { fullName }: CommandEntry): ReturnType<typeof deprecationOf> {
+  const [container, sub] = fullName.split('|');
+  return container === 'sentinel' && sub !== undefined ? deprecationOf(identity, sub) : null;
+}
 
 const BY_FULL_NAME: ReadonlyMap<string, CommandEntry> = new Map(ALL_COMMANDS.map((command) => [command.fullName, command]));
 
@@ -252,8 +264,7 @@ function entry(row: Row, group: string, container: string | null): CommandEntry 
     group,
     complexity: row.complexity ?? (subcommands.length > 0 ? 'Depends on subcommand.' : null),
     args: words(row.args),
-    deprecated: row.deprecated ?? null,
-    listed: row.listed ?? true,
+    origin: row.origin ?? 'redis',
     subcommands: new Map(subcommands.map((sub) => [sub.name, entry(sub, group, row.name)])),
   };
 }

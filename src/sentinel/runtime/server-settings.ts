@@ -4,15 +4,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Log } from '../../log.js';
 import { LIMITS } from '../core/limits.js';
+import type { ServerIdentity } from '../wire/identity.js';
 import { quoteArg } from '../wire/sentinel-conf.js';
 import type { ConfFile } from './conf-file.js';
 import type { ServerOptions } from './server/options.js';
 import { DEFAULT_BIND } from './server/options.js';
 
-/** The Redis whose command surface is mirrored; clients decide by it what they may send. */
-const REPORTED_VERSION = '7.2.4';
-
-export function serverOptionsOf(file: ConfFile, log: Log): ServerOptions {
+export function serverOptionsOf(file: ConfFile, identity: ServerIdentity, log: Log): ServerOptions {
   const { server } = file.conf;
   const last = (name: string): readonly string[] | undefined => server.get(name)?.at(-1);
   const word = (name: string): string | undefined => last(name)?.[0];
@@ -29,7 +27,7 @@ export function serverOptionsOf(file: ConfFile, log: Log): ServerOptions {
     maxClients: number('maxclients', 10_000),
     tcpBacklog: number('tcp-backlog', 511),
     timeoutSeconds: number('timeout', 0),
-    version: REPORTED_VERSION,
+    identity,
     processRunId: randomBytes(20).toString('hex'),
     configFile: file.path,
     log,

@@ -5,6 +5,8 @@
  * Mirrors sentinelConfigGetCommand and sentinelConfigSetCommand.
  */
 import { globMatch } from '../../wire/glob.js';
+import type { ServerIdentity } from '../../wire/identity.js';
+import { isIn } from '../../wire/identity.js';
 import { bulkMap } from '../../wire/resp-value.js';
 import { closeLink } from '../instance.js';
 import type { LogLevelName, Settings } from '../state.js';
@@ -69,13 +71,17 @@ const OPTIONS: ReadonlyMap<string, Option> = new Map<string, Option>([
   ['loglevel', logLevel],
 ]);
 
-const USAGE =
-  'ERR Only SENTINEL CONFIG GET <param> [<param> <param> ...] / SET <param> <value> [<param> <value> ...] are supported.';
+/** The wording changed twice without a reason of its own. */
+function usage(identity: ServerIdentity): Outcome {
+  if (!isIn(identity, '7.2.0')) return refuse('ERR Only SENTINEL CONFIG GET <option> / SET <option> <value> are supported.');
+  const gap = identity.product === 'valkey' || isIn(identity, '7.4.0') ? ' ' : '';
+  return refuse(`ERR Only SENTINEL CONFIG GET <param> [<param> <param> ...]${gap}/ SET <param> <value> [<param> <value> ...] are supported.`);
+}
 
 export function config(turn: Turn, [verb = '', ...args]: readonly string[]): Outcome {
   if (verb.toLowerCase() === 'get') return get(turn, args);
   if (verb.toLowerCase() === 'set' && args.length >= 2) return set(turn, args);
-  return refuse(USAGE);
+  return usage(turn.state.settings.identity);
 }
 
 function get(turn: Turn, patterns: readonly string[]): Outcome {

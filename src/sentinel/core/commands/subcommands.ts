@@ -1,8 +1,11 @@
 /**
  * The table of SENTINEL's subcommands: what COMMAND DOCS, LIST and INFO show, what HELP prints, what the arity check reads.
  *
- * Mirrors Redis 7.2 (CONFIG wants four words there, three in 7.0) plus the PRIMARY spellings of Valkey 8.
+ * Mirrors Redis 7.2 (CONFIG wants four words there, three in 7.0) plus the PRIMARY spellings of Valkey 8, which by them
+ * deprecates the older ones.
  */
+import type { Product, ServerIdentity } from '../../wire/identity.js';
+import { isIn } from '../../wire/identity.js';
 
 export interface SubcommandSpec {
   /** Lower case, as in arity errors: `sentinel|<name>`. */
@@ -12,11 +15,10 @@ export interface SubcommandSpec {
   /** Arguments as HELP shows them. */
   readonly args: string;
   readonly summary: string;
-  /** Version of the server that introduced it. */
+  /** Version of `origin` that introduced it. */
   readonly since: string;
   /** Redis has it, or only Valkey does; a COMMAND LIST that must look like Redis leaves the latter out. */
-  readonly origin: 'redis' | 'valkey';
-  readonly deprecated?: { readonly since: string; readonly replacedBy: string };
+  readonly origin: Product;
 }
 
 const redis = <const N extends string>(name: N, arity: number, since: string, args: string, summary: string) =>
@@ -45,10 +47,7 @@ const ROWS = [
   redis('sentinels', 3, '2.8.4', '<master-name>', 'Show the state of the other Sentinels of a master.'),
   redis('set', -5, '2.8.4', '<master-name> <option> <value> [<option> <value> ...]', 'Change settings of a monitored master.'),
   redis('simulate-failure', -3, '3.2.0', '[CRASH-AFTER-ELECTION] [CRASH-AFTER-PROMOTION] [HELP]', 'Crash during the next failover.'),
-  {
-    ...redis('slaves', 3, '2.8.0', '<master-name>', 'Show the state of the replicas of a master.'),
-    deprecated: { since: '5.0.0', replacedBy: '`SENTINEL REPLICAS`' },
-  },
+  redis('slaves', 3, '2.8.0', '<master-name>', 'Show the state of the replicas of a master.'),
   valkey('get-primary-addr-by-name', 3, '<primary-name>', 'Show the address where clients find the primary.'),
   valkey('is-primary-down-by-addr', 6, '<ip> <port> <current-epoch> <runid>', 'Tell whether this primary is down; vote if asked.'),
   valkey('primaries', 2, '', 'Show the state of every monitored primary.'),
@@ -59,3 +58,19 @@ export type SubcommandName = (typeof ROWS)[number]['name'];
 
 /** One row per subcommand, stock's ones first, each group by name. */
 export const SENTINEL_SUBCOMMANDS: readonly (SubcommandSpec & { readonly name: SubcommandName })[] = ROWS;
+
+/** The newer spelling of a subcommand, and who deprecated the older one when. */
+const REPLACED: ReadonlyMap<string, { readonly by: SubcommandName; readonly origin: Product; readonly since: string }> = new Map([
+  ['slaves', { by: 'replicas', origin: 'redis', since: '5.0.0' }],
+  ['get-master-addr-by-name', { by: 'get-primary-addr-by-name', origin: 'valkey', since: '8.0.0' }],
+  ['is-master-down-by-addr', { by: 'is-primary-down-by-addr', origin: 'valkey', since: '8.0.0' }],
+  ['master', { by: 'primary', origin: 'valkey', since: '8.0.0' }],
+  ['masters', { by: 'primaries', origin: 'valkey', since: '8.0.0' }],
+]);
+
+/** Whether the server we present calls a subcommand (lower case) deprecated; null when not. */
+export function deprecationOf(identity: ServerIdentity, name: string): { readonly since: string; readonly replacedBy: string } | null {
+  const replaced = REPLACED.get(name);
+  if (replaced === undefined || !isIn(identity, replaced.since, replaced.origin)) return null;
+  return { since: replaced.since, replacedBy: `\`SENTINEL ${replaced.by.toUpperCase()}\`` };
+}

@@ -6,9 +6,10 @@
  */
 import { randomBytes } from 'node:crypto';
 import { messageOf } from '../../../errors.js';
+import type { ServerIdentity } from '../../wire/identity.js';
 import type { RespValue } from '../../wire/resp-value.js';
 import { NULL, OK, array, bulk, bulks, error, integer, map } from '../../wire/resp-value.js';
-import { ACL_CATEGORIES, LISTED_COMMANDS, findCommand } from '../server-command-table.js';
+import { ACL_CATEGORIES, findCommand, listedCommands } from '../server-command-table.js';
 import type { AclLogEntry } from './acl-log.js';
 import type { AclSelector } from './acl-selector.js';
 import { describeChannels, describeCommands, describeKeys } from './acl-selector.js';
@@ -41,7 +42,7 @@ const LOG_SHOWN = 10;
 
 /** Handlers by subcommand. */
 export const ACL_HANDLERS: Readonly<Record<string, Handler>> = {
-  cat: (_context, _client, argv) => cat(argv),
+  cat: ({ options }, _client, argv) => cat(options.identity, argv),
   deluser: (context, client, argv) => deleteUsers(context, client, argv.slice(2)),
   dryrun: (context, _client, argv) => dryRun(context, argv),
   genpass: (_context, _client, argv) => generatePassword(argv),
@@ -56,13 +57,13 @@ export const ACL_HANDLERS: Readonly<Record<string, Handler>> = {
   whoami: (_context, client) => bulk(client.userName),
 };
 
-function cat(argv: readonly string[]): RespValue {
+function cat(identity: ServerIdentity, argv: readonly string[]): RespValue {
   if (argv.length > 3) return badUse(argv[1] ?? '');
   const [, , wanted] = argv;
   if (wanted === undefined) return bulks(ACL_CATEGORIES);
   const category = wanted.toLowerCase();
   if (!ACL_CATEGORIES.includes(category)) return error(`ERR Unknown category '${wanted}'`);
-  return bulks(LISTED_COMMANDS.filter((command) => command.categories.includes(category)).map((command) => command.fullName));
+  return bulks(listedCommands(identity).filter((command) => command.categories.includes(category)).map((command) => command.fullName));
 }
 
 function deleteUsers(context: ServerContext, client: Client, names: readonly string[]): RespValue {

@@ -5,10 +5,11 @@
  */
 import { assertNever } from '../../../assert.js';
 import { globMatch } from '../../wire/glob.js';
+import type { ServerIdentity } from '../../wire/identity.js';
 import type { RespValue } from '../../wire/resp-value.js';
 import { NULL, array, bulk, bulks, error, integer, map, simple } from '../../wire/resp-value.js';
 import type { CommandEntry } from '../server-command-table.js';
-import { COMMANDS, LISTED_COMMANDS, findCommand } from '../server-command-table.js';
+import { COMMANDS, commandDeprecation, findCommand, isListed, listedCommands } from '../server-command-table.js';
 import type { Handler, PlainHandler } from './context.js';
 import { SYNTAX_ERROR, helpReply } from './replies.js';
 
@@ -22,30 +23,31 @@ const HELP = [
   'GETKEYSANDFLAGS <full-command>', '    The keys in a command and how they are used.',
 ];
 
-export const allCommandInfos: PlainHandler = () => array([...COMMANDS.values()].map(infoOf));
+export const allCommandInfos: PlainHandler = ({ options }) => array([...COMMANDS.values()].map((command) => infoOf(options.identity, command)));
 
 /** Handlers by subcommand. */
 export const COMMAND_HANDLERS: Readonly<Record<string, Handler>> = {
   count: () => integer(COMMANDS.size),
-  docs: (_context, _client, argv) => docs(argv.slice(2)),
+  docs: ({ options }, _client, argv) => docs(options.identity, argv.slice(2)),
   getkeys: (_context, _client, argv) => keysOf(argv.slice(2)),
   getkeysandflags: (_context, _client, argv) => keysOf(argv.slice(2)),
   help: () => helpReply('COMMAND', HELP),
   info: (context, client, argv, command) =>
     argv.length === 2
       ? allCommandInfos(context, client, argv, command)
-      : array(argv.slice(2).map((name) => infoOrNull(findCommand(name)))),
-  list: (_context, _client, argv) => list(argv.slice(2)),
+      : array(argv.slice(2).map((name) => infoOrNull(context.options.identity, findCommand(name)))),
+  list: ({ options }, _client, argv) => list(options.identity, argv.slice(2)),
 };
 
-function listedSubcommands(command: CommandEntry): CommandEntry[] {
-  return [...command.subcommands.values()].filter((sub) => sub.listed);
+function listedSubcommands(identity: ServerIdentity, command: CommandEntry): CommandEntry[] {
+  return [...command.subcommands.values()].filter((sub) => isListed(identity, sub));
 }
 
-const infoOrNull = (command: CommandEntry | undefined): RespValue => (command === undefined ? NULL : infoOf(command));
+const infoOrNull = (identity: ServerIdentity, command: CommandEntry | undefined): RespValue =>
+  (command === undefined || !isListed(identity, command) ? NULL : infoOf(identity, command));
 
 /** The ten elements of COMMAND INFO. */
-function infoOf(command: CommandEntry): RespValue {
+function infoOf(identity: ServerIdentity, command: CommandEntry): RespValue {
   const set = (items: readonly RespValue[]): RespValue => ({ kind: 'set', items });
   return array([
     bulk(command.fullName),
@@ -57,30 +59,33 @@ function infoOf(command: CommandEntry): RespValue {
     set(command.categories.map((category) => simple(`@${category}`))),
     set(command.tips.map(bulk)),
     set([]),
-    set(listedSubcommands(command).map(infoOf)),
+    set(listedSubcommands(identity, command).map((sub) => infoOf(identity, sub))),
   ]);
 }
 
-function docs(names: readonly string[]): RespValue {
+function docs(identity: ServerIdentity, names: readonly string[]): RespValue {
   const commands = names.length === 0 ? [...COMMANDS.values()] : names.flatMap((name) => findCommand(name) ?? []);
-  return map(commands.map((command) => [bulk(command.fullName), docOf(command)] as const));
+  const listed = commands.filter((command) => isListed(identity, command));
+  return map(listed.map((command) => [bulk(command.fullName), docOf(identity, command)] as const));
 }
 
-function docOf(command: CommandEntry): RespValue {
+function docOf(identity: ServerIdentity, command: CommandEntry): RespValue {
   const entries: [RespValue, RespValue][] = [
     [bulk('summary'), bulk(command.summary)],
     [bulk('since'), bulk(command.since)],
     [bulk('group'), bulk(command.group)],
   ];
   if (command.complexity !== null) entries.push([bulk('complexity'), bulk(command.complexity)]);
-  if (command.deprecated !== null) {
-    const { since, replacedBy } = command.deprecated;
+  const deprecation = commandDeprecation(identity, command);
+  if (deprecation !== null) {
+    const { since, replacedBy } = deprecation;
     entries.push([bulk('doc_flags'), { kind: 'set', items: [simple('deprecated')] }]);
     entries.push([bulk('deprecated_since'), bulk(since)], [bulk('replaced_by'), bulk(replacedBy)]);
   }
   if (command.args.length > 0) entries.push([bulk('arguments'), array(command.args.map(argumentOf))]);
   if (command.subcommands.size > 0) {
-    entries.push([bulk('subcommands'), map(listedSubcommands(command).map((sub) => [bulk(sub.fullName), docOf(sub)] as const))]);
+    const subs = listedSubcommands(identity, command);
+    entries.push([bulk('subcommands'), map(subs.map((sub) => [bulk(sub.fullName), docOf(identity, sub)] as const))]);
   }
   return map(entries);
 }
@@ -107,13 +112,14 @@ function keysOf(request: readonly string[]): RespValue {
 
 type ListFilter = 'module' | 'aclcat' | 'pattern';
 
-function list(words: readonly string[]): RespValue {
-  if (words.length === 0) return bulks(LISTED_COMMANDS.map((command) => command.fullName));
+function list(identity: ServerIdentity, words: readonly string[]): RespValue {
+  const commands = listedCommands(identity);
+  if (words.length === 0) return bulks(commands.map((command) => command.fullName));
   const [keyword, filter, value] = words;
   if (words.length !== 3 || keyword?.toLowerCase() !== 'filterby' || value === undefined) return SYNTAX_ERROR;
   const kind = readFilter(filter ?? '');
   if (kind === null) return SYNTAX_ERROR;
-  return bulks(LISTED_COMMANDS.filter((command) => fits(command, kind, value)).map((command) => command.fullName));
+  return bulks(commands.filter((command) => fits(command, kind, value)).map((command) => command.fullName));
 }
 
 function readFilter(word: string): ListFilter | null {

@@ -5,6 +5,7 @@
  * Mirrors processCommand in server.c (7.2). A request that looks like HTTP ends the connection without a word: somebody's browser was
  * made to speak to us.
  */
+import { isIn } from '../../wire/identity.js';
 import type { RespValue } from '../../wire/resp-value.js';
 import { error } from '../../wire/resp-value.js';
 import type { CommandEntry } from '../server-command-table.js';
@@ -23,6 +24,8 @@ import { HELLO_CHANNEL } from './options.js';
 import { SYNTAX_ERROR, unknownCommand, unknownSubcommand, wrongArity } from './replies.js';
 
 const NOAUTH = error('NOAUTH Authentication required.');
+// The words before 7.2.
+const OLD_NO_CHANNEL = 'NOPERM this user has no permissions to access one of the channels used as arguments';
 const SUBSCRIBER_COMMANDS = new Set(['subscribe', 'psubscribe', 'unsubscribe', 'punsubscribe', 'ping']);
 
 const toGate: Handler = ({ gate }, client, argv) => {
@@ -103,17 +106,23 @@ function find(argv: readonly string[], name: string): CommandEntry | RespValue {
 function whyRefused(context: ServerContext, client: Client, argv: readonly string[], command: CommandEntry): RespValue | null {
   if (!fitsArity(command.arity, argv.length)) return wrongArity(command.fullName);
   if (!command.flags.includes('no_auth') && mustAuthenticate(context, client)) return NOAUTH;
+  const { identity } = context.options;
+  const speaksNew = isIn(identity, '7.2.0');
   const user = context.acl.get(client.userName);
   const denial = user === undefined ? ({ kind: 'command' } as const) : whyDenied(user, command, argv);
   if (denial?.kind === 'command') {
     noteRefusal(context, client, { reason: 'command', object: command.fullName, username: client.userName });
-    return error(`NOPERM User ${client.userName} has no permissions to run the '${command.fullName}' command`);
+    const who = speaksNew ? `User ${client.userName}` : 'this user';
+    return error(`NOPERM ${who} has no permissions to run the '${command.fullName}' command`);
   }
   if (denial?.kind === 'channel') {
     noteRefusal(context, client, { reason: 'channel', object: denial.channel, username: client.userName });
-    return error('NOPERM No permissions to access a channel');
+    return error(speaksNew ? 'NOPERM No permissions to access a channel' : OLD_NO_CHANNEL);
   }
-  return client.isRestricted && !SUBSCRIBER_COMMANDS.has(command.fullName) ? notForSubscribers(command.fullName) : null;
+  if (client.isRestricted && !SUBSCRIBER_COMMANDS.has(command.fullName)) return notForSubscribers(command.fullName);
+  const leaves = command.fullName === 'unsubscribe' || command.fullName === 'punsubscribe';
+  if (!leaves || client.subscriptions > 0 || !isIn(identity, '8.0.0', 'valkey')) return null;
+  return error(`NOSUB '${command.fullName}' command executed not in subscribed mode`);
 }
 
 /** In the middle of a RESP2 subscription. */

@@ -68,9 +68,10 @@ export const hello: PlainHandler = (context, client, argv) => {
   }
   if (!client.authenticated && !context.acl.isOpen) return HELLO_NOAUTH;
   client.protocol = version;
+  const { identity } = context.options;
   return map([
-    [bulk('server'), bulk('redis')],
-    [bulk('version'), bulk(context.options.version)],
+    [bulk('server'), bulk(identity.product)],
+    [bulk('version'), bulk(identity.version)],
     [bulk('proto'), integer(version)],
     [bulk('id'), integer(client.id)],
     [bulk('mode'), bulk('sentinel')],

@@ -5,6 +5,7 @@
  * happen here stands as 0 where exporters look for it.
  */
 import { arch, release, type } from 'node:os';
+import { redisVersionOf } from '../../wire/identity.js';
 import type { RespValue } from '../../wire/resp-value.js';
 import { bulk } from '../../wire/resp-value.js';
 import type { PlainHandler, ServerContext } from './context.js';
@@ -43,12 +44,15 @@ function format(title: string, fields: Fields): string {
 function serverFields({ options, startedAtMs }: ServerContext): Fields {
   const uptimeSeconds = Math.floor((performance.now() - startedAtMs) / 1000);
   const nowMs = Date.now();
+  const { identity } = options;
+  const valkey = identity.product === 'valkey';
   return [
-    ['redis_version', options.version],
+    ['redis_version', redisVersionOf(identity)],
+    ...(valkey ? ([['server_name', 'valkey'], ['valkey_version', identity.version]] as const) : []),
     ['redis_git_sha1', '00000000'],
     ['redis_git_dirty', 0],
     ['redis_build_id', '0'],
-    ['redis_mode', 'sentinel'],
+    [valkey ? 'server_mode' : 'redis_mode', 'sentinel'],
     ['os', `${type()} ${release()} ${arch() === 'x64' ? 'x86_64' : arch()}`],
     ['arch_bits', 64],
     ['monotonic_clock', 'POSIX clock_gettime'],

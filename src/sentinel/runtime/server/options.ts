@@ -1,6 +1,7 @@
 /**
  * What the RESP server is told at its start, and the door through which it reaches the sentinel.
  */
+import type { ServerIdentity } from '../../wire/identity.js';
 import type { RespValue } from '../../wire/resp-value.js';
 
 /** The part of a pino logger that the server uses. */
@@ -27,8 +28,8 @@ export interface ServerOptions {
   readonly tcpBacklog: number;
   /** Ends clients that were idle so long, subscribers excepted; 0: never. */
   readonly timeoutSeconds: number;
-  /** The Redis version to report, e.g. `7.2.4`. */
-  readonly version: string;
+  /** As which server we present ourselves. */
+  readonly identity: ServerIdentity;
   /** 40 hex digits of this process; not the sentinel's own id. */
   readonly processRunId: string;
   /** Shown in INFO. */

@@ -85,6 +85,7 @@ describe('ScriptRunner', () => {
     const { runner: scripts } = runner();
     const path = script(`while [ ! -e ${gate} ]; do sleep 0.02; done`);
     for (let job = 0; job < 20; job++) scripts.schedule([path]);
+    await waitFor(() => scripts.running >= 16);
     expect(scripts.running).toBe(16);
     expect(scripts.jobs).toHaveLength(20);
     writeFileSync(gate, '');

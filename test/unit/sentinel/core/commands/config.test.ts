@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { ask, SAVE_ERROR, world } from './fixture.js';
 
 const USAGE =
-  '-ERR Only SENTINEL CONFIG GET <param> [<param> <param> ...] / SET <param> <value> [<param> <value> ...] are supported.';
+  '-ERR Only SENTINEL CONFIG GET <param> [<param> <param> ...]/ SET <param> <value> [<param> <value> ...] are supported.';
 const invalid = (value: string, option: string): string => `-ERR Invalid value '${value}' to SENTINEL CONFIG SET '${option}'`;
 const NAMES = ['resolve-hostnames', 'announce-hostnames', 'announce-ip', 'announce-port', 'sentinel-user', 'sentinel-pass', 'loglevel'];
 
