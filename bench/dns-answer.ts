@@ -46,7 +46,8 @@ for (let index = 0; index < MASTERS; index++) zone = updateZone(zone, routeOf(in
 console.log(`zone of ${MASTERS} masters built in ${Math.round(performance.now() - buildStart)} ms`);
 const changeStart = performance.now();
 for (let epoch = 2; epoch < 1002; epoch++) zone = updateZone(zone, routeOf(epoch % MASTERS, epoch), NOW);
-console.log(`one change costs ${((performance.now() - changeStart) * 1000 / 1000).toFixed(0)} us`);
+// A thousand changes: milliseconds for all are microseconds for one.
+console.log(`one change costs ${(performance.now() - changeStart).toFixed(0)} us`);
 
 const withOpt = (query: Buffer): Buffer => {
   const out = Buffer.concat([query, Buffer.from('0000291000000000000000', 'hex')]);

@@ -60,11 +60,14 @@ describe('dig', () => {
     ['AAAA NODATA', 'cache.redis.internal AAAA', 'NOERROR', 'qr aa rd', [], [SOA], []],
     ['AAAA', 'six.redis.internal AAAA +norec', 'NOERROR', 'qr aa', ['six.redis.internal. 1 IN AAAA 2001:db8::1'], [], []],
     ['SRV with Additional', '_redis._tcp.cache.redis.internal SRV', 'NOERROR', 'qr aa rd',
-      ['_redis._tcp.cache.redis.internal. 1 IN SRV 0 1 6379 n-10-0-0-1.cache.redis.internal.'], [], ['n-10-0-0-1.cache.redis.internal. 1 IN A 10.0.0.1']],
-    ['SRV target', 'n-10-0-0-1.cache.redis.internal A', 'NOERROR', 'qr aa rd', ['n-10-0-0-1.cache.redis.internal. 1 IN A 10.0.0.1'], [], []],
+      ['_redis._tcp.cache.redis.internal. 1 IN SRV 0 1 6379 n-10-0-0-1.cache.redis.internal.'], [],
+        ['n-10-0-0-1.cache.redis.internal. 1 IN A 10.0.0.1']],
+    ['SRV target', 'n-10-0-0-1.cache.redis.internal A',
+      'NOERROR', 'qr aa rd', ['n-10-0-0-1.cache.redis.internal. 1 IN A 10.0.0.1'], [], []],
     ['TXT', 'cache.redis.internal TXT', 'NOERROR', 'qr aa rd', ['cache.redis.internal. 1 IN TXT "epoch=7 phase=steady"'], [], []],
     ['SOA', 'redis.internal SOA', 'NOERROR', 'qr aa rd', [SOA], [], []],
-    ['NS', 'redis.internal NS', 'NOERROR', 'qr aa rd', ['redis.internal. 1 IN NS ns1.redis.internal.', 'redis.internal. 1 IN NS ns.example.org.'], [],
+    ['NS', 'redis.internal NS', 'NOERROR', 'qr aa rd',
+      ['redis.internal. 1 IN NS ns1.redis.internal.', 'redis.internal. 1 IN NS ns.example.org.'], [],
       ['ns1.redis.internal. 1 IN A 10.0.0.53', 'ns1.redis.internal. 1 IN AAAA 2001:db8::53']],
     ['NXDOMAIN', 'nobody.redis.internal A', 'NXDOMAIN', 'qr aa rd', [], [SOA], []],
     ['empty non-terminal', '_tcp.cache.redis.internal A', 'NOERROR', 'qr aa rd', [], [SOA], []],
@@ -117,7 +120,8 @@ describe('dig', () => {
     const names = ['cache', 'six', 'alone', 'none', 'pending'].flatMap((name) => [`${name}.redis.internal`, 'A']);
     const before = listeners.counters.tcpAccepted;
     const { stdout } = await run('dig', ['@127.0.0.1', '-p', String(address?.port), '+tcp', '+keepopen', ...names], { timeout: 20_000 });
-    expect([...stdout.matchAll(/status: (\w+)/g)].map(([, status]) => status)).toEqual(['NOERROR', 'NOERROR', 'NOERROR', 'NXDOMAIN', 'SERVFAIL']);
+    expect([...stdout.matchAll(/status: (\w+)/g)].map(([, status]) => status))
+      .toEqual(['NOERROR', 'NOERROR', 'NOERROR', 'NXDOMAIN', 'SERVFAIL']);
     expect(listeners.counters.tcpAccepted - before).toBe(1);
   });
 });

@@ -16,8 +16,10 @@ describe('what the zone says', () => {
     ['six.redis.internal. AAAA', 'NOERROR aa; AN six.redis.internal. 1 AAAA 2001:db8::1'],
     ['six.redis.internal. A', `NOERROR aa; NS ${SOA}`],
     ['replica.six.redis.internal. A', 'NOERROR aa; AN replica.six.redis.internal. 1 A 10.0.1.2'],
-    ['replica.cache.redis.internal. A id=2', 'NOERROR aa; AN replica.cache.redis.internal. 1 A 10.0.0.2, replica.cache.redis.internal. 1 A 10.0.0.3'],
-    ['replica.cache.redis.internal. A id=3', 'NOERROR aa; AN replica.cache.redis.internal. 1 A 10.0.0.3, replica.cache.redis.internal. 1 A 10.0.0.2'],
+    ['replica.cache.redis.internal. A id=2',
+      'NOERROR aa; AN replica.cache.redis.internal. 1 A 10.0.0.2, replica.cache.redis.internal. 1 A 10.0.0.3'],
+    ['replica.cache.redis.internal. A id=3',
+      'NOERROR aa; AN replica.cache.redis.internal. 1 A 10.0.0.3, replica.cache.redis.internal. 1 A 10.0.0.2'],
     ['replica.alone.redis.internal. A', 'NOERROR aa; AN replica.alone.redis.internal. 1 A 10.0.2.1'],
     [
       '_redis._tcp.cache.redis.internal. SRV',
@@ -112,7 +114,8 @@ describe('the order of checks', () => {
     expect(ask(zone, question)).toBe(expected);
   });
 
-  test.each([['redis.internal. AXFR', 'REFUSED'], ['redis.internal. IXFR', 'REFUSED'], ['redis.internal. AXFR edns=1232', 'REFUSED; AR OPT 1232']])(
+  test.each([['redis.internal. AXFR', 'REFUSED'], ['redis.internal. IXFR', 'REFUSED'],
+    ['redis.internal. AXFR edns=1232', 'REFUSED; AR OPT 1232']])(
     'by tcp: %s', (question, expected) => expect(ask(zone, question, 'tcp')).toBe(expected));
 
   test('opcode and id come back', () => {
@@ -143,7 +146,8 @@ describe('EDNS', () => {
 });
 
 describe('case of letters (RFC 4343)', () => {
-  test.each(['CaChE.ReDiS.iNtErNaL. A', 'x.CACHE.Redis.Internal. A', 'CACHE.redis.INTERNAL. AAAA', 'EXAMPLE.org. A', 'Pending.Redis.internal. A'])(
+  test.each(['CaChE.ReDiS.iNtErNaL. A', 'x.CACHE.Redis.Internal. A', 'CACHE.redis.INTERNAL. AAAA',
+    'EXAMPLE.org. A', 'Pending.Redis.internal. A'])(
     '%s is answered like its lower-case twin, its own spelling kept', (question) => {
       const query = queryBytes(question);
       const reply = answerQuery(zone, query, 'udp') as Buffer;
@@ -176,14 +180,16 @@ describe('too long for the transport (RFC 2181 9)', () => {
   const counts = (question: string, transport: 'udp' | 'tcp' = 'udp'): string => {
     const reply = answerQuery(crowd, queryBytes(question), transport) as Buffer;
     render(reply);
-    return `${(reply.readUInt8(2) & 2) !== 0 ? 'tc ' : ''}${[6, 8, 10].map((at) => reply.readUInt16BE(at)).join('/')} ${reply.length <= 1232}`;
+    const sections = [6, 8, 10].map((at) => reply.readUInt16BE(at)).join('/');
+    return `${(reply.readUInt8(2) & 2) !== 0 ? 'tc ' : ''}${sections} ${reply.length <= 1232}`;
   };
   test.each([
     ['A fits into 1232', 'replica.crowd.redis.internal. A edns=4096', 'udp', '55/0/1 true'],
     ['A does not fit into 512', 'replica.crowd.redis.internal. A', 'udp', 'tc 0/0/0 true'],
     ['a size below 512 counts as 512', 'replica.crowd.redis.internal. A edns=100', 'udp', 'tc 0/0/1 true'],
     ['A by tcp', 'replica.crowd.redis.internal. A', 'tcp', '55/0/0 true'],
-    ['SRV: as many as fit into 1232, no Additional and no TC', '_redis._tcp.replica.crowd.redis.internal. SRV edns=1232', 'udp', '22/0/1 true'],
+    ['SRV: as many as fit into 1232, no Additional and no TC',
+      '_redis._tcp.replica.crowd.redis.internal. SRV edns=1232', 'udp', '22/0/1 true'],
     ['SRV without EDNS', '_redis._tcp.replica.crowd.redis.internal. SRV', 'udp', 'tc 0/0/0 true'],
     ['SRV by tcp has its Additional', '_redis._tcp.replica.crowd.redis.internal. SRV', 'tcp', '22/0/22 false'],
   ] as const)('%s', (_name, question, transport, expected) => expect(counts(question, transport)).toBe(expected));
@@ -219,7 +225,8 @@ describe('longest names', () => {
     expect(render(reply)).toBe(`NXDOMAIN aa; NS ${SOA}`);
   });
 
-  test.each([[0, 5, 0], [5, 0, 0], [5, 3, 3], [3, 5, 3]])('ttl %i, negative ttl %i: SOA in Authority has ttl %i', (ttlSeconds, negativeTtlSeconds, ttl) => {
+  test.each([[0, 5, 0], [5, 0, 0], [5, 3, 3], [3, 5, 3]])(
+    'ttl %i, negative ttl %i: SOA in Authority has ttl %i', (ttlSeconds, negativeTtlSeconds, ttl) => {
     const other = sampleZone({ ttlSeconds, negativeTtlSeconds });
     expect(ask(other, 'none.redis.internal. A')).toContain(`NS redis.internal. ${ttl} SOA`);
     expect(ask(other, 'redis.internal. SOA')).toContain(`AN redis.internal. ${ttlSeconds} SOA`);

@@ -19,7 +19,8 @@ export const NOW = millis(1_764_456_000_000);
 export const SERIAL = 1_764_456_000;
 
 const TYPES: Record<string, number> = {
-  A: 1, NS: 2, SOA: 6, MX: 15, TXT: 16, AAAA: 28, SRV: 33, OPT: 41, RRSIG: 46, TKEY: 249, TSIG: 250, IXFR: 251, AXFR: 252, MAILB: 253, ANY: 255,
+  A: 1, NS: 2, SOA: 6, MX: 15, TXT: 16, AAAA: 28, SRV: 33, OPT: 41, RRSIG: 46,
+    TKEY: 249, TSIG: 250, IXFR: 251, AXFR: 252, MAILB: 253, ANY: 255,
 };
 const CLASSES: Record<string, number> = { IN: 1, CH: 3, NONE: 254, ANY: 255 };
 const RCODES = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED', '6', '7', '8', 'NOTAUTH'];
@@ -74,7 +75,8 @@ export function sampleZone(override: Partial<ZoneSettings> = {}): Zone {
 /** The bytes of a query line. */
 export function queryBytes(line: string): Buffer {
   const [name = '.', type = 'A', ...options] = line.split(' ');
-  const option = (key: string, fallback: string): string => options.find((each) => each.startsWith(`${key}=`))?.slice(key.length + 1) ?? fallback;
+  const option = (key: string, fallback: string): string =>
+    options.find((each) => each.startsWith(`${key}=`))?.slice(key.length + 1) ?? fallback;
   const header = Buffer.alloc(12);
   header.writeUInt16BE(Number(option('id', '4660')), 0);
   header[2] = (Number(option('opcode', '0')) << 3) | (options.includes('+rd') ? 1 : 0);
@@ -118,9 +120,11 @@ export function render(reply: Buffer): string {
   const packet = dnsPacket.decode(reply);
   const opt = packet.additionals?.find((record) => record.type === 'OPT') as unknown as { extendedRcode: number } | undefined;
   const code = (reply.readUInt8(3) & 15) + ((opt?.extendedRcode ?? 0) << 4);
-  const flags = [['qr', 2, 0x80], ['aa', 2, 4], ['tc', 2, 2], ['rd', 2, 1], ['ra', 3, 0x80], ['z', 3, 0x40], ['ad', 3, 0x20], ['cd', 3, 0x10]] as const;
+  const flags = [['qr', 2, 0x80], ['aa', 2, 4], ['tc', 2, 2], ['rd', 2, 1],
+    ['ra', 3, 0x80], ['z', 3, 0x40], ['ad', 3, 0x20], ['cd', 3, 0x10]] as const;
   const set = flags.filter(([name, at, bit]) => name !== 'qr' && (reply.readUInt8(at) & bit) !== 0).map(([name]) => name);
-  const head = [code === 16 ? 'BADVERS' : RCODES[code] ?? String(code), ...set, ...(packet.questions?.length === 0 ? ['no-question'] : [])].join(' ');
+  const head = [code === 16 ? 'BADVERS' : RCODES[code] ?? String(code), ...set,
+    ...(packet.questions?.length === 0 ? ['no-question'] : [])].join(' ');
   const section = (name: string, records: readonly Answer[] | undefined): string[] =>
     records === undefined || records.length === 0 ? [] : [`${name} ${records.map(renderRecord).join(', ')}`];
   return [head, ...section('AN', packet.answers), ...section('NS', packet.authorities), ...section('AR', packet.additionals)].join('; ');

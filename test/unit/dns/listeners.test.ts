@@ -14,7 +14,8 @@ import { queryBytes, render, sampleZone } from './ask.js';
 const nothing = (): void => undefined;
 const quiet = { debug: nothing, info: nothing, warn: nothing, error: nothing };
 const zone = sampleZone();
-const start = (listen: string[], tcpLimits = { connections: 6, connectionsPerAddress: 4, idleMs: 400, messageMs: 250 }): Promise<DnsListeners> =>
+const start = (listen: string[],
+  tcpLimits = { connections: 6, connectionsPerAddress: 4, idleMs: 400, messageMs: 250 }): Promise<DnsListeners> =>
   startDnsListeners({ listen, zone: () => zone, log: quiet, tcpLimits });
 
 async function waitFor(what: string, condition: () => boolean, deadlineMs = 5000): Promise<void> {
@@ -79,7 +80,8 @@ describe('udp', () => {
     const socket = createSocket('udp4');
     const prng = createPrng(36);
     const shortest = Array.from({ length: 12 }, (_, length) => Buffer.alloc(length));
-    for (const message of [...shortest, Buffer.alloc(12), Buffer.alloc(19, 0xff), Buffer.alloc(300, 63)]) socket.send(message, port, '127.0.0.1');
+    for (const message of [...shortest, Buffer.alloc(12), Buffer.alloc(19, 0xff), Buffer.alloc(300, 63)])
+      socket.send(message, port, '127.0.0.1');
     for (let round = 0; round < 2000; round++) {
       const message = Buffer.from(Array.from({ length: nextBelow(prng, 60) }, () => nextUint32(prng) & 255));
       await new Promise<void>((resolve) => socket.send(message, port, '127.0.0.1', () => resolve()));
@@ -100,7 +102,8 @@ describe('udp', () => {
 
 describe('tcp', () => {
   test('pipelined, in one segment and byte by byte', async () => {
-    const queries = ['cache.redis.internal. A', 'none.redis.internal. A', 'pending.redis.internal. A', 'example.org. A'].map((line) => frame(queryBytes(line)));
+    const queries = ['cache.redis.internal. A', 'none.redis.internal. A', 'pending.redis.internal. A', 'example.org. A']
+      .map((line) => frame(queryBytes(line)));
     const stream = Buffer.concat(queries);
     const whole = client();
     whole.socket.write(stream);
@@ -227,7 +230,8 @@ describe('ports', () => {
   });
 
   test('an address of another host', async () => {
-    await expect(start(['192.0.2.1:0'])).rejects.toMatchObject({ code: 'LISTEN_FAILED', message: 'dns cannot listen on 192.0.2.1:0: address is not on this host' });
+    await expect(start(['192.0.2.1:0'])).rejects.toMatchObject({ code: 'LISTEN_FAILED',
+      message: 'dns cannot listen on 192.0.2.1:0: address is not on this host' });
   });
 
   test('no address', async () => {

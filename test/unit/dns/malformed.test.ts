@@ -12,7 +12,8 @@ const GOOD = queryBytes('cache.redis.internal. A');
 const WITH_OPT = queryBytes('cache.redis.internal. A edns=1232');
 
 /** `message` with other counts in its header, and `tail` behind it. */
-function counted(message: Buffer, [questions, answers, authorities, additionals]: readonly number[], tail: Buffer = Buffer.alloc(0)): Buffer {
+function counted(message: Buffer, [questions, answers, authorities, additionals]: readonly number[],
+  tail: Buffer = Buffer.alloc(0)): Buffer {
   const out = Buffer.concat([message, tail]);
   [questions, answers, authorities, additionals].forEach((count, index) => out.writeUInt16BE(count ?? 0, 4 + 2 * index));
   return out;
@@ -52,7 +53,8 @@ describe('FORMERR without OPT', () => {
   test.each([
     ['12 zero bytes', Buffer.alloc(12), BARE],
     ['no question', counted(GOOD.subarray(0, 12), [0, 0, 0, 0]), BARE],
-    ['no question, a cookie in OPT', counted(GOOD.subarray(0, 12), [0, 0, 0, 1], optRecord(1232, 0, false, Buffer.from('000a00080102030405060708', 'hex'))), BARE],
+    ['no question, a cookie in OPT',
+      counted(GOOD.subarray(0, 12), [0, 0, 0, 1], optRecord(1232, 0, false, Buffer.from('000a00080102030405060708', 'hex'))), BARE],
     ['no question, but its bytes', counted(GOOD, [0, 0, 0, 0]), BARE],
     ['two questions', counted(GOOD, [2, 0, 0, 0], GOOD.subarray(12)), BARE],
     ['65535 questions', counted(GOOD, [65535, 0, 0, 0]), BARE],
@@ -62,8 +64,10 @@ describe('FORMERR without OPT', () => {
     ['type and class are cut', GOOD.subarray(0, GOOD.length - 1), BARE],
     ['a label of 64', question(Buffer.concat([Buffer.from([64]), Buffer.alloc(64, 97), Buffer.from([0]), TYPE_A_IN])), BARE],
     ['a label of reserved form 0x80', question(Buffer.concat([Buffer.from([0x80, 97, 0]), TYPE_A_IN])), BARE],
-    ['a name of 256 bytes', question(Buffer.concat([...Array.from({ length: 51 }, () => Buffer.from('\x04aaaa')), Buffer.from([0]), TYPE_A_IN])), BARE],
-    ['a name of 300 bytes', question(Buffer.concat([...Array.from({ length: 60 }, () => Buffer.from('\x04aaaa')), Buffer.from([0]), TYPE_A_IN])), BARE],
+    ['a name of 256 bytes',
+      question(Buffer.concat([...Array.from({ length: 51 }, () => Buffer.from('\x04aaaa')), Buffer.from([0]), TYPE_A_IN])), BARE],
+    ['a name of 300 bytes',
+      question(Buffer.concat([...Array.from({ length: 60 }, () => Buffer.from('\x04aaaa')), Buffer.from([0]), TYPE_A_IN])), BARE],
     ['a pointer to itself', question(Buffer.concat([Buffer.from([0xc0, 0x0c]), TYPE_A_IN])), BARE],
     ['a pointer behind a label', question(Buffer.concat([Buffer.from('\x05cache'), Buffer.from([0xc0, 0x0c]), TYPE_A_IN])), BARE],
     ['trailing junk', counted(GOOD, [1, 0, 0, 0], Buffer.from('junk')), WHOLE],
@@ -104,16 +108,19 @@ describe('well formed, if odd: answered', () => {
     ['records in Answer and Authority', counted(GOOD, [1, 1, 1, 0], Buffer.concat([A_RECORD, A_RECORD])), ANSWER],
     ['records before OPT', counted(GOOD, [1, 0, 0, 2], Buffer.concat([A_RECORD, OPT])), `${ANSWER}; AR OPT 1232`],
     ['records behind OPT', counted(GOOD, [1, 0, 0, 2], Buffer.concat([OPT, A_RECORD])), `${ANSWER}; AR OPT 1232`],
-    ['an owner whose pointer loops is not followed', counted(GOOD, [1, 1, 0, 0], record(`c0${GOOD.length.toString(16)}`, 1, Buffer.alloc(4))), ANSWER],
+    ['an owner whose pointer loops is not followed',
+      counted(GOOD, [1, 1, 0, 0], record(`c0${GOOD.length.toString(16)}`, 1, Buffer.alloc(4))), ANSWER],
     ['rcode, AA, TC and RA set in the query', Buffer.from([...GOOD.subarray(0, 2), 0x06, 0x8f, ...GOOD.subarray(4)]), ANSWER],
-    ['an extended rcode in the asker\'s OPT', counted(GOOD, [1, 0, 0, 1], Buffer.from('0000290200ff0000000000', 'hex')), `${ANSWER}; AR OPT 1232`],
+    ['an extended rcode in the asker\'s OPT',
+      counted(GOOD, [1, 0, 0, 1], Buffer.from('0000290200ff0000000000', 'hex')), `${ANSWER}; AR OPT 1232`],
   ] as const)('%s', (_name, message, expected) => expect(ask(zone, message)).toBe(expected));
 });
 
 describe('TSIG (RFC 8945): no key is shared, so every sound one is BADKEY', () => {
   const algorithm = parseName('hmac-sha256.') as Buffer;
   const rdata = (macBytes: number, extra = 0): Buffer => Buffer.concat([
-    algorithm, Buffer.from('0000692ac5ff012c', 'hex'), Buffer.from([0, macBytes]), Buffer.alloc(macBytes, 0xab), Buffer.from('4d2200000000', 'hex'), Buffer.alloc(extra),
+    algorithm, Buffer.from('0000692ac5ff012c', 'hex'), Buffer.from([0, macBytes]),
+      Buffer.alloc(macBytes, 0xab), Buffer.from('4d2200000000', 'hex'), Buffer.alloc(extra),
   ]);
   const tsig = (data: Buffer, owner = '036b657900'): Buffer => {
     const bytes = record(owner, 250, data);
@@ -163,7 +170,8 @@ describe('fuzz', () => {
   });
 
   const mutated = (prng: Prng): Buffer => {
-    const seeds = [GOOD, WITH_OPT, counted(GOOD, [1, 1, 1, 1], Buffer.concat([A_RECORD, A_RECORD, OPT])), queryBytes('_redis._tcp.cache.redis.internal. SRV edns=512')];
+    const seeds = [GOOD, WITH_OPT, counted(GOOD, [1, 1, 1, 1], Buffer.concat([A_RECORD, A_RECORD, OPT])),
+      queryBytes('_redis._tcp.cache.redis.internal. SRV edns=512')];
     let message = Buffer.from(seeds[nextBelow(prng, seeds.length)] as Buffer);
     for (let edits = 1 + nextBelow(prng, 4); edits > 0; edits--) {
       const at = nextBelow(prng, message.length + 1);

@@ -19,7 +19,8 @@ describe('presentation format', () => {
     expect(formatName(name as Buffer)).toBe(printed);
   });
 
-  test.each(['', '..', '.a', 'a..b', 'a..', 'a b', 'ä.b', 'a\\', 'a\\25', 'a\\256', 'a'.repeat(64), `${'a.'.repeat(127)}b.`, 'tab\t'])('%j is no name', (text) => {
+  test.each(['', '..', '.a', 'a..b', 'a..', 'a b', 'ä.b', 'a\\', 'a\\25', 'a\\256',
+    'a'.repeat(64), `${'a.'.repeat(127)}b.`, 'tab\t'])('%j is no name', (text) => {
     expect(parseName(text)).toBeNull();
   });
 
@@ -40,7 +41,8 @@ describe('presentation format', () => {
 describe('labels of masters', () => {
   test.each([
     ['my_cache', 'my-cache'], ['my-cache', 'my-cache'], ['My.Cache', 'my-cache'], ['a.b', 'a-b'], ['1', '1'], ['M', 'm'],
-    ['a'.repeat(63), 'a'.repeat(63)], ['a'.repeat(70), null], ['-x', null], ['x_', null], ['_x', null], ['', null], ['a b', null], ['ä', null], ['a:b', null],
+    ['a'.repeat(63), 'a'.repeat(63)], ['a'.repeat(70), null], ['-x', null],
+      ['x_', null], ['_x', null], ['', null], ['a b', null], ['ä', null], ['a:b', null],
   ])('%j -> %j', (master, label) => expect(masterLabel(master)).toBe(label));
 
   test('the operator\'s own label counts', () => {
@@ -48,7 +50,8 @@ describe('labels of masters', () => {
     expect([labelFor('-x', overrides), labelFor('y', overrides), labelFor('z', overrides)]).toEqual(['odd', null, 'z']);
   });
 
-  const zone = { origin: 'redis.internal.', ns: [{ name: 'ns1.redis.internal.' }, { name: 'ns.eu.redis.internal.' }, { name: 'ns.example.org.' }] };
+  const zone = { origin: 'redis.internal.',
+    ns: [{ name: 'ns1.redis.internal.' }, { name: 'ns.eu.redis.internal.' }, { name: 'ns.example.org.' }] };
   test.each([
     ['two alike', ['my_cache', 'other', 'my-cache'], new Map(), [/master "my-cache" and master "my_cache" share the dns label "my-cache"/]],
     ['by case', ['Cache', 'cache'], new Map(), [/master "cache" and master "Cache"/]],

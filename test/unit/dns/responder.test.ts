@@ -39,7 +39,8 @@ describe('the responder', () => {
       expect(responder.respond(Buffer.alloc(3), 'udp', '10.0.0.9')).toBeNull();
       responder.respond(Buffer.alloc(12), 'udp', '10.0.0.9');
     }
-    expect(responder.counters).toMatchObject({ udpQueries: 2001, tcpQueries: 1, silent: 1000, exceptions: 0, replies: { 0: 1, 1: 1000, 3: 1 } });
+    expect(responder.counters).toMatchObject({ udpQueries: 2001, tcpQueries: 1, silent: 1000, exceptions: 0,
+      replies: { 0: 1, 1: 1000, 3: 1 } });
     expect(lines).toHaveLength(2);
   });
 

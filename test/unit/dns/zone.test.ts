@@ -41,14 +41,16 @@ describe('serial', () => {
 
   test('a Route for a new master, its removal and a second addition count', () => {
     const zone = updateZone(start(), route('new', '10.0.0.1:6379'), NOW);
-    expect([zone.serial, removeMaster(zone, 'new', NOW).serial, addMaster(zone, 'more', NOW).serial]).toEqual([SERIAL + 1, SERIAL + 2, SERIAL + 2]);
+    expect([zone.serial, removeMaster(zone, 'new', NOW).serial, addMaster(zone, 'more', NOW).serial])
+      .toEqual([SERIAL + 1, SERIAL + 2, SERIAL + 2]);
     expect(removeMaster(zone, 'unknown', NOW)).toBe(zone);
     expect(addMaster(zone, 'new', NOW)).toBe(zone);
   });
 
   test('the SOA of answers and of negative answers shows it', () => {
     const zone = updateZone(start(), route('m', '10.0.0.1:6379'), NOW);
-    for (const name of ['redis.internal. SOA', 'm.redis.internal. AAAA', 'none.redis.internal. A']) expect(ask(zone, name)).toContain(` ${SERIAL + 1} `);
+    for (const name of ['redis.internal. SOA', 'm.redis.internal. AAAA', 'none.redis.internal. A'])
+      expect(ask(zone, name)).toContain(` ${SERIAL + 1} `);
   });
 });
 
@@ -146,7 +148,8 @@ describe('immutability', () => {
 
 describe('masters added later', () => {
   test.each([
-    ['my-cache', /master "my-cache" and master "my_cache" share/], ['ns1', /name server/], ['-x', /no dns label/], ['my_cache', null], ['fine', null],
+    ['my-cache', /master "my-cache" and master "my_cache" share/], ['ns1', /name server/], ['-x', /no dns label/],
+      ['my_cache', null], ['fine', null],
   ] as const)('%s', (master, expected) => {
     const reason = whyNotAddable(buildZone(settings(), ['my_cache'], 0, NOW), master);
     if (expected === null) expect(reason).toBeNull();
@@ -155,13 +158,15 @@ describe('masters added later', () => {
 });
 
 test('the label of the operator is the name', () => {
-  const zone = updateZone(buildZone(settings({ labels: new Map([['my_cache', 'Kasse']]) }), ['my_cache'], 0, NOW), route('my_cache', '10.0.0.1:1'), NOW);
+  const zone = updateZone(
+    buildZone(settings({ labels: new Map([['my_cache', 'Kasse']]) }), ['my_cache'], 0, NOW), route('my_cache', '10.0.0.1:1'), NOW);
   expect(ask(zone, 'kasse.redis.internal. A')).toMatch(/10\.0\.0\.1/);
   expect(ask(zone, 'my-cache.redis.internal. A')).toMatch(/^NXDOMAIN/);
 });
 
 test('name servers: at the apex, deep in the zone, outside', () => {
-  const ns = [{ name: 'redis.internal.', addresses: ['10.0.0.5'] }, { name: 'a.b.c.redis.internal', addresses: ['10.0.0.6'] }, { name: 'ns.test.', addresses: [] }];
+  const ns = [{ name: 'redis.internal.', addresses: ['10.0.0.5'] },
+    { name: 'a.b.c.redis.internal', addresses: ['10.0.0.6'] }, { name: 'ns.test.', addresses: [] }];
   const zone = buildZone(settings({ ns }), ['m'], 0, NOW);
   expect(ask(zone, 'redis.internal. A')).toMatch(/A 10\.0\.0\.5$/);
   expect(ask(zone, 'a.b.c.redis.internal. A')).toMatch(/A 10\.0\.0\.6$/);
@@ -183,7 +188,8 @@ describe('faults of settings', () => {
     [{ ns: [] }, [/no name server/]],
     [{ ns: [{ name: 'NS.Redis.Internal', addresses: [] }] }, [/inside the zone and has no address/]],
     [{ ns: [{ name: 'ns.redis.internal', addresses: ['host'] }] }, [/"host" is no ip address/]],
-    [{ ns: [{ name: '', addresses: [] }], ttlSeconds: -1, negativeTtlSeconds: 0.5 }, [/zone ttl -1/, /negative ttl 0.5/, /name server "" is no/]],
+    [{ ns: [{ name: '', addresses: [] }], ttlSeconds: -1, negativeTtlSeconds: 0.5 },
+      [/zone ttl -1/, /negative ttl 0.5/, /name server "" is no/]],
   ] as const)('%j', (override, expected) => {
     const faults = zoneFaults(settings(override as Parameters<typeof settings>[0]));
     expect(faults).toHaveLength(expected.length);

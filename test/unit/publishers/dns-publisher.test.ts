@@ -41,7 +41,8 @@ describe('apply', () => {
     expect(await publisher.apply(route('m', '10.0.0.1:6379'), never)).toEqual({ order: 2, detail: `serial ${SERIAL + 1}` });
     expect(ask(publisher.zone(), 'm.redis.internal. A')).toMatch(/10\.0\.0\.1/);
     expect(ask(publisher.zone(), 'n.redis.internal. A')).toBe('SERVFAIL');
-    expect(await publisher.apply(route('m', '[2001:db8::7]:6379', [], { configEpoch: 2 }), never)).toEqual({ order: 4, detail: `serial ${SERIAL + 2}` });
+    expect(await publisher.apply(route('m', '[2001:db8::7]:6379', [], { configEpoch: 2 }), never))
+      .toEqual({ order: 4, detail: `serial ${SERIAL + 2}` });
     // Asked at two listeners, for address and service, twice.
     expect(listeners?.counters.udpQueries).toBe(8);
   });
@@ -71,7 +72,8 @@ describe('apply', () => {
   ])('primary %s is not published, and the error says why', async (primary, message) => {
     await open();
     await publisher.apply(route('m', '10.0.0.1:6379'), never);
-    await expect(publisher.apply(route('m', primary, [], { configEpoch: 2 }), never)).rejects.toMatchObject({ code: 'PUBLISH_FAILED', message });
+    await expect(publisher.apply(route('m', primary, [], { configEpoch: 2 }), never))
+      .rejects.toMatchObject({ code: 'PUBLISH_FAILED', message });
     expect(ask(publisher.zone(), 'm.redis.internal. A')).toBe('SERVFAIL');
   });
 
@@ -108,19 +110,22 @@ describe('apply', () => {
 describe('read-back', () => {
   test('no listener, nothing is published', async () => {
     await open({ listeners: () => [] });
-    await expect(publisher.apply(route('m', '10.0.0.1:1'), never)).rejects.toMatchObject({ code: 'PUBLISH_FAILED', message: /no listener is open/ });
+    await expect(publisher.apply(route('m', '10.0.0.1:1'), never))
+      .rejects.toMatchObject({ code: 'PUBLISH_FAILED', message: /no listener is open/ });
   });
 
   test('a listener that is gone', async () => {
     await open();
     await listeners?.close();
-    await expect(publisher.apply(route('m', '10.0.0.1:1'), never)).rejects.toMatchObject({ code: 'PUBLISH_FAILED', message: /ECONNREFUSED/ });
+    await expect(publisher.apply(route('m', '10.0.0.1:1'), never))
+      .rejects.toMatchObject({ code: 'PUBLISH_FAILED', message: /ECONNREFUSED/ });
   });
 
   test('a listener with another zone', async () => {
     await open();
     const other = new DnsPublisher({ settings: settings(), masters: ['m'], listeners: () => bound, clock: () => now, log: quiet });
-    await expect(other.apply(route('m', '10.0.0.1:1'), never)).rejects.toMatchObject({ code: 'PUBLISH_FAILED', message: /answers something else for m \(rcode 2\)/ });
+    await expect(other.apply(route('m', '10.0.0.1:1'), never))
+      .rejects.toMatchObject({ code: 'PUBLISH_FAILED', message: /answers something else for m \(rcode 2\)/ });
   });
 
   test('a newer Route ends the waiting', async () => {
