@@ -21,7 +21,8 @@ export function convergenceLimitMs(world: World): number {
 export function whyNotConverged(world: World): string[] {
   return world.options.groups.flatMap((group) => {
     const nodes = world.nodes.filter((node) => world.groupOf(node.machine.ip) === group.name);
-    return [...differingViews(world, group), ...world.hosts.flatMap((host) => strayViews(world, host, group, nodes)), ...strayNodes(world, group, nodes)];
+    const views = world.hosts.flatMap((host) => strayViews(world, host, group, nodes));
+    return [...differingViews(world, group), ...views, ...strayNodes(world, group, nodes)];
   });
 }
 
@@ -37,7 +38,8 @@ function differingViews(world: World, group: GroupOptions): string[] {
   const views = new Map<string, string[]>();
   for (const host of world.hosts) {
     const route = host.state === null ? null : host.core.projectRoute(host.state, group.name);
-    const view = route?.primary == null ? 'nothing' : `${formatAddress(route.primary)}@${route.configEpoch}`;
+    const primary = route?.primary ?? null;
+    const view = primary === null ? 'nothing' : `${formatAddress(primary)}@${route?.configEpoch ?? 0}`;
     views.set(view, [...(views.get(view) ?? []), host.name]);
   }
   if (views.size <= 1) return [];

@@ -6,6 +6,7 @@ import { assertNever } from '../../src/assert.js';
 import type { Draw } from './draw.js';
 import type { Machine } from './network.js';
 import type { FaultKind } from './options.js';
+import type { RedisNode } from './redis-node.js';
 import type { World } from './world.js';
 
 export class Faults {
@@ -44,7 +45,7 @@ export class Faults {
       case 'stopSentinel':
         return this.#stop(this.draw.oneOf(this.world.hosts).machine);
       case 'stopNode':
-        return this.#stop(this.draw.oneOf(this.world.nodes).machine);
+        return this.#stop(this.#victim().machine);
       case 'jumpClock':
         return this.#jumpClock();
       case 'repointNode':
@@ -67,6 +68,12 @@ export class Faults {
     }
   }
 
+  /** Any node, but every other time one that clients are sent to: that is where it hurts. */
+  #victim(): RedisNode {
+    const primaries = this.world.nodes.filter((node) => node.isRunning && node.master === null);
+    return this.draw.oneOf(primaries.length > 0 && this.draw.chance(0.5) ? primaries : this.world.nodes);
+  }
+
   #note(text: string): void {
     this.world.trace.add('!!', text);
   }
@@ -82,7 +89,7 @@ export class Faults {
   }
 
   #crashNode(keepData: boolean): void {
-    const node = this.draw.oneOf(this.world.nodes);
+    const node = this.#victim();
     const withMachine = this.draw.chance(0.3);
     if (!node.isRunning) return;
     this.#note(`${node.machine.name} ${withMachine ? 'loses power' : 'is killed'}${keepData ? '' : ' and its data'}`);
@@ -115,7 +122,7 @@ export class Faults {
   }
 
   #isolate(): void {
-    const machine = this.draw.oneOf(this.world.network.machines);
+    const machine = this.draw.chance(0.3) ? this.#victim().machine : this.draw.oneOf(this.world.network.machines);
     const [outward, inward] = this.draw.oneOf([[true, true], [true, true], [true, false], [false, true]] as const);
     this.#note(`${machine.name} is isolated${outward && inward ? '' : outward ? ' outward' : ' inward'}`);
     const others = this.world.network.machines.filter((other) => other !== machine);
@@ -130,7 +137,8 @@ export class Faults {
     const machines = this.draw.shuffled(this.world.network.machines);
     const at = this.draw.between(1, machines.length - 1);
     const pairs = machines.slice(0, at).flatMap((left) => machines.slice(at).map((right) => [left, right] as const));
-    this.#note(`split: ${machines.slice(0, at).map((machine) => machine.name).join(' ')} | ${machines.slice(at).map((machine) => machine.name).join(' ')}`);
+    const names = machines.map((machine) => machine.name);
+    this.#note(`split: ${names.slice(0, at).join(' ')} | ${names.slice(at).join(' ')}`);
     for (const [left, right] of pairs) {
       this.world.network.cut(left, right);
       this.world.network.cut(right, left);

@@ -19,7 +19,9 @@ function groupLines(options: WorldOptions, group: GroupOptions, index: number, i
     `sentinel parallel-syncs ${name} ${group.parallelSyncs}`,
   ];
   if (!options.introduced) return lines;
-  for (let replica = 2; replica <= group.replicas + 1; replica++) lines.push(`sentinel known-replica ${name} 10.1.${index}.${replica} 6379`);
+  for (let replica = 2; replica <= group.replicas + 1; replica++) {
+    lines.push(`sentinel known-replica ${name} 10.1.${index}.${replica} 6379`);
+  }
   ids.forEach((id, peer) => {
     if (peer !== own) lines.push(`sentinel known-sentinel ${name} 10.0.0.${peer + 1} 26379 ${id}`);
   });

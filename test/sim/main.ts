@@ -3,6 +3,7 @@
  */
 import { parseArgs } from 'node:util';
 import { realCore } from './core.js';
+import { drawOptions } from './options.js';
 import { reportOf, runSeed } from './run-seed.js';
 
 const USAGE = 'usage: npm run sim -- [--seed N | --seeds A..B] [--trace] [--keep-going]\n';
@@ -10,7 +11,11 @@ const USAGE = 'usage: npm run sim -- [--seed N | --seeds A..B] [--trace] [--keep
 function main(): number {
   const { values } = parseArgs({
     options: {
-      seed: { type: 'string' }, seeds: { type: 'string' }, trace: { type: 'boolean' }, 'keep-going': { type: 'boolean' }, help: { type: 'boolean' },
+      seed: { type: 'string' },
+      seeds: { type: 'string' },
+      trace: { type: 'boolean' },
+      'keep-going': { type: 'boolean' },
+      help: { type: 'boolean' },
     },
   });
   const range = /^(\d+)(?:\.\.(\d+))?$/.exec(values.seeds ?? values.seed ?? String(Date.now() % 1_000_000_000));
@@ -30,10 +35,10 @@ function runRange(first: number, last: number, isTraced: boolean, keepsGoing: bo
   let failovers = 0;
   let simulatedMs = 0;
   for (let seed = first; seed <= last; seed++) {
+    if (first === last) process.stdout.write(`seed ${seed}, options: ${JSON.stringify(drawOptions(seed))}\n`);
     const life = runSeed(seed, realCore, echo);
     failovers += life.failovers;
     simulatedMs += life.simulatedMs;
-    if (first === last) process.stdout.write(`options: ${JSON.stringify(life.options)}\n`);
     if (life.failure !== null) {
       failed.push(seed);
       process.stdout.write(keepsGoing ? `seed ${seed}: ${life.failure}\n` : `${reportOf(life)}\n`);

@@ -69,7 +69,9 @@ export function drawOptions(seed: number): WorldOptions {
     parallelSyncs: draw.oneOf([1, 1, 2, 4]),
   }));
   const maxDelayMs = draw.oneOf([1, 1, 3, 10, 60]);
-  const faults = draw.chance(0.1) ? FAULT_KINDS : draw.shuffled(FAULT_KINDS).slice(0, draw.between(1, 6));
+  const chosen = draw.chance(0.1) ? FAULT_KINDS : draw.shuffled(FAULT_KINDS).slice(0, draw.between(1, 6));
+  // Dead masters are what it is all about.
+  const faults: FaultKind[] = [...chosen, ...(draw.chance(0.7) ? (['crashNode', 'stopNode', 'isolate'] as const) : [])];
   return {
     sentinels,
     groups,
@@ -90,8 +92,8 @@ export function drawOptions(seed: number): WorldOptions {
     maxDiskWriteMs: draw.oneOf([0, 3, 20]),
     faults,
     meanFaultGapMs: draw.oneOf([2_000, 5_000, 15_000]),
-    meanFaultLengthMs: draw.oneOf([500, 4_000, 12_000]),
-    safetyMs: Math.round(draw.between(40, 120) * 1_000 * (sentinels * groupCount > 6 ? 0.5 : 1)),
+    meanFaultLengthMs: draw.oneOf([500, 4_000, 12_000, 12_000]),
+    safetyMs: Math.round(draw.between(30, 100) * 1_000 * (sentinels * groupCount > 4 ? 0.5 : 1)),
     meanWriteGapMs: draw.oneOf([300, 1_500]),
   };
 }

@@ -389,6 +389,7 @@ export class RedisNode {
   /** For checkers: INFO would say the same. */
   facts(): string {
     const link = this.master === null ? '' : ` of ${this.master.host}:${this.master.port} link ${this.linkUp ? 'up' : 'down'}`;
-    return `${this.isRunning ? (this.master === null ? 'master' : 'replica') : 'dead'}${link} offset ${this.log.offset} keys ${this.log.values.length}`;
+    const role = this.master === null ? 'master' : 'replica';
+    return `${this.isRunning ? role : 'dead'}${link} offset ${this.log.offset} keys ${this.log.values.length}`;
   }
 }

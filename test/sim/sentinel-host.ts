@@ -42,6 +42,13 @@ interface Slot {
   value: RespValue | null;
 }
 
+interface Client {
+  /** null: an operator at this machine, who is told through `onReply`. */
+  readonly socket: Socket | null;
+  readonly slots: Slot[];
+  readonly onReply?: (value: RespValue) => void;
+}
+
 interface Queued {
   readonly effect: Effect;
   /** For `persist`: its number. */
@@ -57,7 +64,7 @@ export class SentinelHost {
   /** This machine's clock minus the world's. */
   clockOffsetMs = 0;
   readonly #links = new Map<number, OpenLink>();
-  readonly #clients = new Map<number, { readonly socket: Socket | null; readonly slots: Slot[]; readonly onReply?: (value: RespValue) => void }>();
+  readonly #clients = new Map<number, Client>();
   readonly #queue: Queued[] = [];
   #nextClient = 1;
   #writing = false;

@@ -92,7 +92,8 @@ export class World implements HostWatcher, NodeWatcher {
     this.options.groups.forEach((group, index) => {
       const machine = this.network.addMachine(`c${index + 1}`, `10.2.0.${index + 1}`, 1);
       const choice = draw.fork();
-      this.writers.push(new Writer(this.network, machine, draw.fork(), this.options.meanWriteGapMs, () => this.#routeFor(group.name, choice)));
+      const askRoute = (): Address | null => this.#routeFor(group.name, choice);
+      this.writers.push(new Writer(this.network, machine, draw.fork(), this.options.meanWriteGapMs, askRoute));
     });
   }
 
@@ -160,7 +161,7 @@ export class World implements HostWatcher, NodeWatcher {
   #judge(ask: (checker: Checker) => Verdict | undefined): void {
     for (const checker of this.checkers) {
       const verdict = ask(checker);
-      if (verdict != null) throw new Violation(`${checker.name}: ${verdict}`);
+      if (verdict !== null && verdict !== undefined) throw new Violation(`${checker.name}: ${verdict}`);
     }
   }
 
@@ -177,7 +178,8 @@ export class World implements HostWatcher, NodeWatcher {
   }
 
   replied(host: SentinelHost, argv: readonly string[], value: RespValue): void {
-    if (argv[1]?.toLowerCase() === 'is-master-down-by-addr') this.trace.add(host.name, `answers ${argv.slice(2).join(' ')}: ${brief(value)}`);
+    const isQuestion = argv[1]?.toLowerCase() === 'is-master-down-by-addr';
+    if (isQuestion) this.trace.add(host.name, `answers ${argv.slice(2).join(' ')}: ${brief(value)}`);
     this.#judge((checker) => checker.replied?.(host, argv, value));
   }
 

@@ -44,7 +44,8 @@ export class SavedBeforeSpoken implements Checker {
     if (argv[1] === 'is-master-down-by-addr') return this.#need(host, 'current', Number(argv[4]), 'a question');
     const hello = argv[0] === 'PUBLISH' ? parseHello(argv[2] ?? '') : null;
     if (hello === null) return null;
-    return this.#need(host, 'current', hello.currentEpoch, 'a hello') ?? this.#need(host, `config ${hello.masterName}`, hello.configEpoch, 'a hello');
+    const { currentEpoch, configEpoch, masterName } = hello;
+    return this.#need(host, 'current', currentEpoch, 'a hello') ?? this.#need(host, `config ${masterName}`, configEpoch, 'a hello');
   }
 
   replied(host: SentinelHost, argv: readonly string[], value: RespValue): Verdict {
@@ -57,7 +58,8 @@ export class SavedBeforeSpoken implements Checker {
     if (file === undefined || host.disk.lastWriteFailed) return null;
     const [kind, name] = what.split(' ');
     const master = file.masters.find((entry) => entry.name === name);
-    const saved = kind === 'current' ? file.globals.currentEpoch : kind === 'config' ? (master?.configEpoch ?? 0) : (master?.leaderEpoch ?? 0);
+    const ofMaster = (kind === 'config' ? master?.configEpoch : master?.leaderEpoch) ?? 0;
+    const saved = kind === 'current' ? file.globals.currentEpoch : ofMaster;
     return saved >= epoch ? null : `${host.name} says ${what} epoch ${epoch} in ${where}, but its disk knows ${saved} only`;
   }
 }

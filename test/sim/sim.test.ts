@@ -1,0 +1,34 @@
+/**
+ * Whole lives of groups of sentinels: whatever fails on the way, no invariant may break, and all must be well in the end.
+ */
+import { describe, expect, test } from '@jest/globals';
+import { realCore } from './core.js';
+import { reportOf, runSeed } from './run-seed.js';
+
+const SEEDS = Number(process.env['SIM_SEEDS'] ?? 200);
+const BATCH = 20;
+/** A fixed start, so that everybody runs the same worlds; SIM_FIRST moves it. */
+const FIRST = Number(process.env['SIM_FIRST'] ?? 1);
+
+describe('seeds', () => {
+  const starts = Array.from({ length: Math.ceil(SEEDS / BATCH) }, (_, index) => FIRST + index * BATCH);
+  test.each(starts)(`%i and the ${BATCH - 1} after it`, (first) => {
+    let failovers = 0;
+    for (let seed = first; seed < first + BATCH; seed++) {
+      const life = runSeed(seed, realCore);
+      failovers += life.failovers;
+      if (life.failure !== null) throw new Error(reportOf(life));
+    }
+    // A simulator that never gets to a failover proves nothing.
+    expect(failovers).toBeGreaterThan(0);
+  }, 120_000);
+});
+
+test('the same seed lives the same life', () => {
+  for (let seed = 1; seed <= 5; seed++) {
+    const [once, twice] = [runSeed(seed, realCore), runSeed(seed, realCore)];
+    expect(twice.hash).toBe(once.hash);
+    expect(twice.traceLines).toBe(once.traceLines);
+  }
+  expect(runSeed(1, realCore).hash).not.toBe(runSeed(2, realCore).hash);
+}, 60_000);
