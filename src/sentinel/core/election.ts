@@ -68,7 +68,7 @@ function askDueMs(state: SentinelState, master: Master, peer: Peer): Millis {
   return Math.max(peer.lastMasterDownReplyMs, peer.lastAskMs) + askPeriodMs as Millis;
 }
 
-/** Prepare, done and abort need no SDOWN: the peers are asked for their votes all the same (silent-failover.md, section 3). */
+/** Planned elections need no SDOWN: the peers are asked for their votes all the same (silent-failover.md, section 3). */
 function holdsPlannedElection(master: Master): boolean {
   return master.failover !== null && master.failover.purpose !== 'failover' && master.failover.state === 'wait_start';
 }

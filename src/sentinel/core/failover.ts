@@ -8,7 +8,10 @@ import { assert, assertNever, must } from '../../assert.js';
 import type { Millis } from '../../time.js';
 import { addMs } from '../../time.js';
 import { nextBelow } from '../../prng.js';
+import { demoteOriginal, hold, holdDueMs, isCoordinatedByDefault, releaseAfterFailure, whyNotCoordinated } from './coordinated.js';
 import { adoptEpoch, countVotes } from './election.js';
+import { awaitsReports, choiceDueMs } from './fresh-reports.js';
+import { sameNode } from './hosts.js';
 import { commandName, send } from './instance.js';
 import { LIMITS } from './limits.js';
 import { forceHello, NEVER, requestInfo } from './monitor.js';
@@ -38,7 +41,7 @@ export function failoverDueMs(state: SentinelState, master: Master): Millis {
     case 'wait_start':
       return addMs(master.failoverStartMs, Math.min(state.tunables.electionTimeoutMs, master.failoverTimeoutMs) + 1);
     case 'send_slaveof_noone':
-      return addMs(failover.stateSinceMs, master.failoverTimeoutMs + 1);
+      return failover.coordinated ? holdDueMs(master, failover) : addMs(failover.stateSinceMs, master.failoverTimeoutMs + 1);
     case 'wait_promotion':
       return Math.min(failover.lastPollMs + LIMITS.promotionPollMs, failover.stateSinceMs + master.failoverTimeoutMs + 1) as Millis;
     case 'reconf_slaves':
@@ -48,6 +51,7 @@ export function failoverDueMs(state: SentinelState, master: Master): Millis {
     case 'silent_reassert':
       return moveDueMs(master, failover);
     case 'select_slave':
+      return choiceDueMs(state, failover);
     case 'update_config':
       return 0 as Millis;
     default:
@@ -86,7 +90,8 @@ function raiseEpoch(turn: Turn, master: Master, lowest: Epoch): Epoch {
 
 /** Opens a failover under a new epoch. `forced`: SENTINEL FAILOVER, which needs no election. */
 export function startFailover(turn: Turn, master: Master, forced: boolean): void {
-  open(turn, master, { purpose: 'failover', target: null, client: null, forced });
+  const coordinated = forced && isCoordinatedByDefault(master);
+  open(turn, master, { purpose: 'failover', target: null, client: null, forced, coordinated });
   announce(turn, 'warning', '+try-failover', master);
 }
 
@@ -97,12 +102,14 @@ export interface PlannedElection {
   readonly client: number | null;
 }
 
-/** Opens the election of a prepare, done or abort; the peers are asked in the same turn. */
+/** Opens the election of a planned move; the peers are asked in the same turn. */
 export function startElection(turn: Turn, master: Master, planned: PlannedElection): void {
-  open(turn, master, { ...planned, forced: false });
+  open(turn, master, { ...planned, forced: false, coordinated: planned.purpose === 'coordinated' });
 }
 
-function open(turn: Turn, master: Master, { purpose, target, client, forced }: PlannedElection & { readonly forced: boolean }): void {
+type Opening = PlannedElection & { readonly forced: boolean; readonly coordinated: boolean };
+
+function open(turn: Turn, master: Master, { purpose, target, client, forced, coordinated }: Opening): void {
   const { state, now } = turn;
   const reserved = master.candidacy?.epoch ?? 0;
   // A reserved epoch that somebody has spoken in since, or that our vote is gone in, is no use any more.
@@ -112,7 +119,7 @@ function open(turn: Turn, master: Master, { purpose, target, client, forced }: P
   master.candidacy = null;
   master.failover = {
     ...{ state: 'wait_start', stateSinceMs: now, epoch, forced, promoted: null, lastPollMs: 0 as Millis },
-    ...{ purpose, target, client, lastPauseMs: 0 as Millis, pauseTaken: false, heldOffset: null },
+    ...{ purpose, target, client, lastPauseMs: 0 as Millis, pauseTaken: false, pauseRefused: null, heldOffset: null, coordinated },
   };
   master.failoverStartMs = addMs(now, nextBelow(state.prng, LIMITS.startDesyncMs));
 }
@@ -159,6 +166,7 @@ function enter(turn: Turn, failover: Failover, state: FailoverStateName): void {
 }
 
 function abort(turn: Turn, master: Master, event: string): void {
+  if (master.failover !== null) releaseAfterFailure(turn, master, master.failover, promotedReplica(master));
   settleClient(turn, master, 'NOQUORUM not elected');
   announce(turn, 'warning', event, master);
   master.failover = null;
@@ -171,7 +179,7 @@ function waitForElection(turn: Turn, master: Master, failover: Failover): void {
   const won = failover.forced || (tally.kind === 'won' && tally.leader === state.myId && state.currentEpoch === failover.epoch);
   if (won) {
     announce(turn, 'warning', '+elected-leader', master);
-    if ((failover.purpose !== 'failover' || master.silent !== null) && decideAsLeader(turn, master, failover)) return;
+    if (isSilentMatter(master, failover) && decideAsLeader(turn, master, failover)) return;
     if (state.simulate.crashAfterElection) return crash(turn, 'after election');
     enter(turn, failover, 'select_slave');
     announce(turn, 'warning', '+failover-state-select-slave', master);
@@ -188,6 +196,11 @@ function waitForElection(turn: Turn, master: Master, failover: Failover): void {
  * Divergence D43: a vote that nobody can win any more is given up at once, and repeated after a short random wait.
  * Stock waits for the election timeout and then for 2 x failover-timeout.
  */
+/** Elections of a silent move, and any election while one is prepared, end in silent/moves.ts. */
+function isSilentMatter(master: Master, { purpose }: Failover): boolean {
+  return master.silent !== null || (purpose !== 'failover' && purpose !== 'coordinated');
+}
+
 function retryAfterSplit(turn: Turn, master: Master): void {
   abort(turn, master, '-failover-abort-not-elected');
   master.failoverStartMs = 0 as Millis;
@@ -196,7 +209,9 @@ function retryAfterSplit(turn: Turn, master: Master): void {
 }
 
 function choosePromoted(turn: Turn, master: Master, failover: Failover): void {
-  const chosen = selectReplica(turn.state, master, turn.now);
+  if (awaitsReports(turn.state, master, failover, turn.now)) return;
+  const chosen = wantedTarget(turn, master, failover) ?? selectReplica(turn.state, master, turn.now);
+  settleClient(turn, master, chosen === null ? 'NOGOODSLAVE No suitable replica to promote' : null);
   if (chosen === null) {
     for (const replica of master.replicas.values()) {
       const reason = whyNotEligible(turn.state, master, replica, turn.now) ?? 'unknown';
@@ -210,15 +225,28 @@ function choosePromoted(turn: Turn, master: Master, failover: Failover): void {
   announce(turn, 'notice', '+failover-state-send-slaveof-noone', chosen);
 }
 
+/** The replica that a coordinated failover was asked for, if it still may be promoted. */
+function wantedTarget(turn: Turn, master: Master, { target }: Failover): Replica | undefined {
+  if (target === null) return undefined;
+  const replica = [...master.replicas.values()].find((each) => sameNode(each.address, target));
+  return replica !== undefined && whyNotEligible(turn.state, master, replica, turn.now) === null ? replica : undefined;
+}
+
 function promote(turn: Turn, master: Master, failover: Failover): void {
   const promoted = must(promotedReplica(master), 'a failover in send_slaveof_noone has no promoted replica');
   const expired = turn.now > failover.stateSinceMs + master.failoverTimeoutMs;
+  if (failover.coordinated && whyNotCoordinated(master) === null && !isDisconnected(promoted)) {
+    const held = hold(turn, master, failover, promoted);
+    if (held === 'gaveUp') return abort(turn, master, '-failover-abort-slave-timeout');
+    if (held === 'holding') return;
+  }
   if (isDisconnected(promoted) || !sendReplicaOf(turn, promoted, null)) {
     if (expired) abort(turn, master, '-failover-abort-slave-timeout');
     return;
   }
   announce(turn, 'notice', '+failover-state-wait-promotion', promoted);
   enter(turn, failover, 'wait_promotion');
+  failover.lastPollMs = 0 as Millis;
 }
 
 /** Divergence D44: promotion is proved by asking ROLE at once and every 50 ms; stock waits for the next INFO. */
@@ -250,6 +278,7 @@ export function observePromotion(turn: Turn, master: Master, promoted: Replica):
   enter(turn, failover, 'reconf_slaves');
   master.published.role = 'leader';
   master.published.previous = master.address;
+  master.published.previousRunId = master.runId;
   master.published.sinceMs = turn.now;
   master.published.phase = 'failover';
   master.published.confirmed = true;
@@ -258,6 +287,7 @@ export function observePromotion(turn: Turn, master: Master, promoted: Replica):
   if (turn.state.simulate.crashAfterPromotion) return crash(turn, 'after promotion');
   announce(turn, 'warning', '+failover-state-reconf-slaves', master);
   forceHello(turn, master);
+  demoteOriginal(turn, master, failover, promoted);
 }
 
 function crash(turn: Turn, when: string): void {

@@ -132,6 +132,7 @@ function dropOutdatedFailover(turn: Turn, master: Master): void {
 function notePublished(turn: Turn, master: Master, before: NodeAddress, phase: 'failover' | 'aborted'): void {
   master.published.role = 'observer';
   master.published.previous = before;
+  master.published.previousRunId = master.runId;
   master.published.sinceMs = turn.now;
   master.published.phase = phase;
 }

@@ -108,7 +108,7 @@ export function createMaster(state: SentinelState, seed: MasterSeed, now: Millis
     prepareRequest: null,
     peersChangedMs: now,
     nextPassMs: now,
-    published: { confirmed: false, confirmedBy: new Set(), trusted: true, role: 'observer', previous: null, sinceMs: now, phase: 'steady' },
+    published: { confirmed: false, confirmedBy: new Set(), trusted: true, role: 'observer', previous: null, previousRunId: '', sinceMs: now, phase: 'steady' },
     extraSettings: new Map(),
   };
   state.masters.set(master.name, master);

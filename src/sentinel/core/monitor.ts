@@ -53,7 +53,7 @@ function forgetUnanswered(instance: Instance): void {
 
 /** A paused master blocks PUBLISH, and everything that queues behind it: hellos go by its replicas and the peers (section 3). */
 function isOriginalOfMove(instance: Instance): boolean {
-  return instance.kind === 'master' && instance.silent !== null;
+  return instance.kind === 'master' && (instance.silent !== null || (instance.failover?.lastPauseMs ?? 0) !== 0);
 }
 
 function isThrottled(instance: Instance): boolean {

@@ -6,6 +6,7 @@
 import type { InfoReport } from '../wire/info.js';
 import { parseInfo } from '../wire/info.js';
 import type { RespValue } from '../wire/resp-value.js';
+import { mayDemoteAtOnce } from './coordinated.js';
 import { noDownFor } from './down.js';
 import { applyRoleRefusal, isAwaitedPromotion, observePromotion } from './failover.js';
 import { makeAddress, sameHost } from './hosts.js';
@@ -76,7 +77,7 @@ function isKnown(master: Master, host: string, ip: string, port: number): boolea
 
 function noteReplication(turn: Turn, node: Master | Replica, report: InfoReport): void {
   node.masterReplOffset = report.masterReplOffset ?? node.masterReplOffset;
-  if (node.kind === 'master' && node.failover?.state === 'silent_hold' && node.failover.pauseTaken) node.failover.heldOffset = report.masterReplOffset;
+  if (node.kind === 'master' && isHolding(node) && node.failover?.pauseTaken === true) node.failover.heldOffset = report.masterReplOffset;
   node.syncFull = report.syncFull ?? node.syncFull;
   node.readOnly = report.readOnly ?? node.readOnly;
   node.syncInProgress = report.masterSyncInProgress ?? false;
@@ -96,6 +97,11 @@ function noteReplication(turn: Turn, node: Master | Replica, report: InfoReport)
   node.priority = report.replicaPriority ?? node.priority;
   node.replOffset = report.replicaReplOffset ?? node.replOffset;
   node.announced = report.replicaAnnounced ?? node.announced;
+}
+
+/** Under a pause of ours: what its INFO says is final. */
+function isHolding(master: Master): boolean {
+  return master.failover?.state === 'silent_hold' || master.failover?.state === 'send_slaveof_noone';
 }
 
 /** Role memory works in TILT, too. A report without a role counts as "not the expected one" (trap 6). */
@@ -135,8 +141,8 @@ function convertToReplica(turn: Turn, master: Master, replica: Replica): void {
   // The target of a silent failover is promoted and demoted by elected leaders alone.
   if (promotedReplica(master) === replica || master.silent?.target === replica.key) return;
   const graceMs = 4 * turn.state.tunables.publishPeriodMs;
-  if (!looksSane(turn, master) || !noDownFor(replica, graceMs, turn.now)) return;
-  if (turn.now - replica.roleReportedMs <= graceMs) return;
+  const proved = noDownFor(replica, graceMs, turn.now) && turn.now - replica.roleReportedMs > graceMs;
+  if (!(proved && looksSane(turn, master)) && !mayDemoteAtOnce(master, replica, turn.now)) return;
   if (follow(turn, master, replica)) announce(turn, 'notice', '+convert-to-slave', replica);
 }
 

@@ -139,7 +139,7 @@ export interface Peer extends InstanceBase {
 }
 
 /** What an election is held for; only a failover needs ODOWN. */
-export type ElectionPurpose = 'failover' | 'prepare' | 'done' | 'abort';
+export type ElectionPurpose = 'failover' | 'coordinated' | 'prepare' | 'done' | 'abort';
 
 export type FailoverStateName =
   | 'wait_start'
@@ -169,7 +169,10 @@ export interface Failover {
   /** Planned moves: when CLIENT PAUSE was last sent, whether it was taken, and the original's offset read under it. */
   lastPauseMs: Millis;
   pauseTaken: boolean;
+  pauseRefused: string | null;
   heldOffset: number | null;
+  /** Writes on the original are held until the replica has them (coordinated.ts). */
+  coordinated: boolean;
   /** Key of the replica being promoted, from select_slave on. */
   promoted: string | null;
   /** When ROLE of the promoted replica was last asked. */
@@ -283,6 +286,8 @@ export interface PublishedView {
   role: 'leader' | 'observer';
   /** The primary before this one; null until a change was seen. */
   previous: NodeAddress | null;
+  /** Run id of that node as it was when it was the primary. */
+  previousRunId: RunId;
   sinceMs: Millis;
   /** `failover` from the promotion until every living replica follows the new master. */
   phase: 'steady' | 'failover' | 'aborted';

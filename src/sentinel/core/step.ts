@@ -7,6 +7,7 @@
 import { assertNever } from '../../assert.js';
 import type { Millis } from '../../time.js';
 import { addMs } from '../../time.js';
+import { applyHoldReply } from './coordinated.js';
 import { executeCommand } from './commands/index.js';
 import type { Effect } from './effect.js';
 import { applyMasterDownReply } from './election.js';
@@ -138,7 +139,9 @@ function dispatchReply(turn: Turn, instance: Instance, { tag, reply }: Extract<I
       if (instance.kind === 'sentinel') applyTargetDownReply(turn, instance, reply);
       return;
     case 'paused':
-      if (instance.kind === 'master') applyPauseReply(turn, instance, reply);
+      if (instance.kind !== 'master') return;
+      applyPauseReply(turn, instance, reply);
+      applyHoldReply(instance, reply);
       return;
     case 'subscribe':
       // Refused (NOAUTH, NOPERM, renamed): the node shows as disconnected and is tried again a ping period later (3.2).

@@ -9,6 +9,7 @@ import type { RedisOptions } from 'ioredis';
 import { messageOf } from '../../errors.js';
 import type { ReplyTag } from '../core/input.js';
 import type { ChannelKind, ConnectionId } from '../core/state.js';
+import { formatAddress } from '../wire/address.js';
 import type { RespValue } from '../wire/resp-value.js';
 import { array, bulk, error, integer, NULL, simple } from '../wire/resp-value.js';
 
@@ -18,6 +19,8 @@ export interface LinkListener {
   connectionDown(connection: ConnectionId, reason: string): void;
   reply(connection: ConnectionId, tag: ReplyTag, reply: RespValue): void;
   message(connection: ConnectionId, channel: string, payload: string): void;
+  /** The node answers, but does not take our commands (password, ACL). Said once until it takes that kind of command again. */
+  refused(address: string, text: string): void;
 }
 
 export interface LinkOptions {
@@ -26,9 +29,13 @@ export interface LinkOptions {
 
 /** A peer that swallows SYNs is given up after this; the core has judged it long before. */
 const CONNECT_TIMEOUT_MS = 10_000;
+/** What a server says to somebody it does not know, or who must not. */
+const REFUSAL = /^(?:NOAUTH|WRONGPASS|NOPERM|ERR .*\bAUTH\b)/;
 
 export class Links {
   readonly #clients = new Map<ConnectionId, Redis>();
+  /** Address → kinds of commands that it refuses at present. */
+  readonly #refusals = new Map<string, Set<ReplyTag['kind']>>();
   readonly #listener: LinkListener;
   readonly #options: LinkOptions;
 
@@ -111,7 +118,17 @@ export class Links {
   }
 
   #reply(connection: ConnectionId, client: Redis, tag: ReplyTag, reply: RespValue): void {
-    if (this.#clients.get(connection) === client) this.#listener.reply(connection, tag, reply);
+    if (this.#clients.get(connection) !== client) return;
+    this.#noteRefusal(formatAddress({ host: client.options.host ?? '', port: client.options.port ?? 0 }), tag.kind, reply);
+    this.#listener.reply(connection, tag, reply);
+  }
+
+  #noteRefusal(address: string, command: ReplyTag['kind'], reply: RespValue): void {
+    const refused = this.#refusals.get(address) ?? new Set();
+    if (reply.kind === 'error' && REFUSAL.test(reply.text)) {
+      if (refused.size === 0) this.#listener.refused(address, reply.text);
+      this.#refusals.set(address, refused.add(command));
+    } else if (refused.delete(command) && refused.size === 0) this.#refusals.delete(address);
   }
 }
 

@@ -83,6 +83,7 @@ export class Sentinel {
         connectionDown: (connection, reason) => this.dispatch({ kind: 'connectionDown', connection, reason }),
         reply: (connection, tag, reply) => this.dispatch({ kind: 'reply', connection, tag, reply }),
         message: (connection, channel, payload) => this.dispatch({ kind: 'message', connection, channel, payload }),
+        refused: (address, text) => this.#log.error({ code: 'LINK_FAILED', address }, `${address} refuses our commands: ${text}`),
       },
       options.links,
     );

@@ -5,7 +5,7 @@
  * server tolerates beyond them (QUIT, SELECT 0, ECHO) is not listed, nor is what the server that we present does not have.
  */
 import { SENTINEL_SUBCOMMANDS, deprecationOf } from '../core/commands/subcommands.js';
-import type { Product, ServerIdentity } from '../wire/identity.js';
+import type { Origin, ServerIdentity } from '../wire/identity.js';
 import { isIn } from '../wire/identity.js';
 
 /** One command or subcommand. */
@@ -25,7 +25,7 @@ export interface CommandEntry {
   /** `name`, with `?` where optional and `*` where repeatable. */
   readonly args: readonly string[];
   /** Whose it is, and since which of its versions ({@link since}). What the server we present lacks works, but is not shown. */
-  readonly origin: Product;
+  readonly origin: Origin;
   /** By their own lower-case names; empty when this is no container. */
   readonly subcommands: ReadonlyMap<string, CommandEntry>;
 }
@@ -47,7 +47,7 @@ interface Row {
   /** Blank separated, see {@link CommandEntry.args}. */
   readonly args?: string;
   readonly tips?: string;
-  readonly origin?: Product;
+  readonly origin?: Origin;
   readonly subcommands?: readonly Row[];
   /** Categories that the flags do not imply. */
   readonly extra?: string;

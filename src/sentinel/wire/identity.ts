@@ -32,8 +32,12 @@ export function redisVersionOf({ product, version }: ServerIdentity): string {
   return product === 'redis' ? version : REDIS_IN_VALKEY;
 }
 
+/** Where a command comes from: a product, or pointsman itself, whose own ones no server's list shows. */
+export type Origin = Product | 'pointsman';
+
 /** Whether the server that we present has what came with version `since` of `origin`. */
-export function isIn(identity: ServerIdentity, since: string, origin: Product = 'redis'): boolean {
+export function isIn(identity: ServerIdentity, since: string, origin: Origin = 'redis'): boolean {
+  if (origin === 'pointsman') return false;
   if (origin === 'redis') return isFrom(redisVersionOf(identity), since);
   return identity.product === 'valkey' && isFrom(identity.version, since);
 }

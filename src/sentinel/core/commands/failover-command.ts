@@ -10,6 +10,7 @@ import { log, touch } from '../turn.js';
 import { forMaster, refuse, reply } from './outcome.js';
 
 export const failover = forMaster((turn, master) => {
+  // The COORDINATED form answers later and is taken out before the table is asked (coordinated-command.ts).
   if (master.silent !== null) return refuse('ERR Failover is already in progress');
   if (master.failover !== null) return refuse('INPROG Failover already in progress');
   if (selectReplica(turn.state, master, turn.now) === null) return refuse('NOGOODSLAVE No suitable replica to promote');

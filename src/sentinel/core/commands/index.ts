@@ -4,12 +4,14 @@
  * Everything else on the port (PING, INFO, CLIENT, ACL, …) is the server's. Names are matched without case; arity counts all
  * words. Mirrors sentinelCommand, sentinelRoleCommand and sentinelPublishCommand in sentinel.c.
  */
+import type { RespValue } from '../../wire/resp-value.js';
 import { array, bulk, bulks, integer } from '../../wire/resp-value.js';
 import { applyHello } from '../gossip.js';
 import { LIMITS } from '../limits.js';
 import type { Turn } from '../turn.js';
 import { persist } from '../turn.js';
 import { config } from './config.js';
+import { coordinatedFailover } from './coordinated-command.js';
 import { debug, simulateFailure } from './debug.js';
 import { failover } from './failover-command.js';
 import { flushConfig } from './flush.js';
@@ -24,12 +26,21 @@ import { silentFailover } from './silent-failover-command.js';
 import type { SubcommandName } from './subcommands.js';
 import { SENTINEL_SUBCOMMANDS } from './subcommands.js';
 
+/** Taken out before the table is asked (slowCommand); the row is there for arity and help. */
+const answersLater: Execute = () => refuse('ERR SILENT-FAILOVER is answered elsewhere');
+
 /** The core runs no scripts and has none to show; the runtime answers this one before it gets here. */
 const pendingScripts: Execute = () => reply(array([]));
 
-/** Answered when the matter is decided, not when the command is read: apart from the table of those that answer at once. */
-const isSilentFailover = (argv: readonly string[]): boolean =>
-  argv[0]?.toLowerCase() === 'sentinel' && argv[1]?.toLowerCase() === 'silent-failover';
+type SlowCommand = (turn: Turn, client: number, args: readonly string[]) => RespValue | null;
+
+/** Commands that are answered when the matter is decided, not when they are read: apart from the table of those that answer at once. */
+function slowCommand(argv: readonly string[]): SlowCommand | null {
+  const [command, subcommand, , mode] = argv.map((word) => word.toLowerCase());
+  if (command !== 'sentinel') return null;
+  if (subcommand === 'silent-failover') return silentFailover;
+  return subcommand === 'failover' && mode === 'coordinated' && argv.length <= 5 ? coordinatedFailover : null;
+}
 
 const EXECUTE: Readonly<Record<SubcommandName, Execute>> = {
   ckquorum,
@@ -55,6 +66,7 @@ const EXECUTE: Readonly<Record<SubcommandName, Execute>> = {
   reset,
   sentinels,
   set,
+  'silent-failover': answersLater,
   'simulate-failure': simulateFailure,
   slaves: replicas,
 };
@@ -72,8 +84,9 @@ const NO_FACTS: CommandFacts = { unusableScripts: [] };
 
 /** Carries a command out and emits its reply, behind the barrier where the reply promises something that must be on disk. */
 export function executeCommand(turn: Turn, client: number, argv: readonly string[], facts: CommandFacts = NO_FACTS): void {
-  if (isSilentFailover(argv)) {
-    const value = silentFailover(turn, client, argv.slice(2));
+  const slow = slowCommand(argv);
+  if (slow !== null) {
+    const value = slow(turn, client, argv.slice(2));
     if (value !== null) turn.effects.push({ kind: 'reply', client, value });
     return;
   }

@@ -4,7 +4,7 @@
  * Mirrors Redis 7.2 (CONFIG wants four words there, three in 7.0) plus the PRIMARY spellings of Valkey 8, which by them
  * deprecates the older ones.
  */
-import type { Product, ServerIdentity } from '../../wire/identity.js';
+import type { Origin, Product, ServerIdentity } from '../../wire/identity.js';
 import { isIn } from '../../wire/identity.js';
 
 export interface SubcommandSpec {
@@ -18,7 +18,7 @@ export interface SubcommandSpec {
   /** Version of `origin` that introduced it. */
   readonly since: string;
   /** Redis has it, or only Valkey does; a COMMAND LIST that must look like Redis leaves the latter out. */
-  readonly origin: Product;
+  readonly origin: Origin;
 }
 
 const redis = <const N extends string>(name: N, arity: number, since: string, args: string, summary: string) =>
@@ -52,6 +52,10 @@ const ROWS = [
   valkey('is-primary-down-by-addr', 6, '<ip> <port> <current-epoch> <runid>', 'Tell whether this primary is down; vote if asked.'),
   valkey('primaries', 2, '', 'Show the state of every monitored primary.'),
   valkey('primary', 3, '<primary-name>', 'Show the state of one primary.'),
+  {
+    ...redis('silent-failover', -4, '0.2.0', '<master-name> <ip:port>|status prepare|done|abort', 'Move a master in two steps, without a lost write.'),
+    origin: 'pointsman',
+  },
 ] as const;
 
 export type SubcommandName = (typeof ROWS)[number]['name'];

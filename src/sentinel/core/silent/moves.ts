@@ -184,6 +184,7 @@ export function concludeMove(turn: Turn, master: Master, failover: Failover, add
   master.configEpoch = failover.epoch;
   master.published.role = 'leader';
   master.published.previous = before;
+  master.published.previousRunId = master.runId;
   master.published.sinceMs = turn.now;
   master.published.confirmed = true;
   master.published.phase = pausedOriginal ? 'aborted' : 'failover';

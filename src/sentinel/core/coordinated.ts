@@ -1,0 +1,128 @@
+/**
+ * Coordinated failover: writes on the original are held, the replica catches up, then it is promoted. No window, no lost write.
+ *
+ * silent-failover.md, section 8. A leader that dies blocks writes for 2 s at most, since the pause is short and renewed; only when
+ * the replica has everything it is prolonged once, to outlast whoever might convert the original without a configuration.
+ */
+import { addMs } from '../../time.js';
+import type { Millis } from '../../time.js';
+import type { RespValue } from '../wire/resp-value.js';
+import { sameNode } from './hosts.js';
+import { commandName, send } from './instance.js';
+import { requestInfo } from './monitor.js';
+import { sendReplicaOf } from './reconfigure.js';
+import type { Failover, Master, Replica } from './state.js';
+import { isDisconnected, refOf } from './state.js';
+import type { Turn } from './turn.js';
+import { log } from './turn.js';
+
+const POLL_MS = 20;
+const PAUSE_RENEW_MS = 1_000;
+const LONG_PAUSE_MS = 30_000;
+const DEFAULT_MAX_PAUSE_MS = 5_000;
+/** Before Redis 6.2 there is no CLIENT PAUSE … WRITE; its INFO has no master_failover_state either. */
+const NEEDED_LINE = 'master_failover_state:';
+/** A switch that is younger than this is news: nobody can have made a still newer one that we missed. */
+const FRESH_SWITCH_MS = 10_000;
+
+/** How long writes may be held, ms (`sentinel coordinated-max-pause`). */
+export function maxPauseMs(master: Readonly<Master>): number {
+  const value = Number(master.extraSettings.get('coordinated-max-pause') ?? DEFAULT_MAX_PAUSE_MS);
+  return Number.isSafeInteger(value) && value > 0 ? value : DEFAULT_MAX_PAUSE_MS;
+}
+
+/** Why this original can't be held; null = it can. */
+export function whyNotCoordinated(master: Readonly<Master>): string | null {
+  if (master.sdownSinceMs !== null || isDisconnected(master)) return 'the master is not reachable';
+  if (master.roleReported !== 'master') return 'the master does not say that it is one';
+  return master.infoText?.includes(NEEDED_LINE) === true ? null : 'its server is older than Redis 6.2';
+}
+
+/** Whether plain SENTINEL FAILOVER takes this way (`sentinel coordinated-failover`, default yes). */
+export function isCoordinatedByDefault(master: Readonly<Master>): boolean {
+  return (master.extraSettings.get('coordinated-failover') ?? 'yes') === 'yes' && whyNotCoordinated(master) === null;
+}
+
+export type Hold = 'holding' | 'caughtUp' | 'gaveUp';
+
+/** One look at the hold: pause, compare offsets. Called until it is over. */
+export function hold(turn: Turn, master: Master, failover: Failover, promoted: Replica): Hold {
+  const { now } = turn;
+  if (failover.pauseRefused !== null) {
+    log(turn, 'warning', `Failover of ${master.name} goes on without holding writes: ${failover.pauseRefused}`);
+    failover.coordinated = false;
+    return 'caughtUp';
+  }
+  if (now > failover.stateSinceMs + maxPauseMs(master)) {
+    unpause(turn, master);
+    return 'gaveUp';
+  }
+  if (failover.heldOffset !== null && promoted.replOffset >= failover.heldOffset) {
+    pause(turn, master, failover, LONG_PAUSE_MS);
+    return 'caughtUp';
+  }
+  if (failover.lastPauseMs === 0 || now >= failover.lastPauseMs + PAUSE_RENEW_MS) pause(turn, master, failover, shortPauseMs(master, failover, now));
+  if (now >= failover.lastPollMs + POLL_MS) {
+    failover.lastPollMs = now;
+    requestInfo(turn, master);
+    requestInfo(turn, promoted);
+  }
+  return 'holding';
+}
+
+function shortPauseMs(master: Master, failover: Failover, now: Millis): number {
+  const leftMs = failover.stateSinceMs + maxPauseMs(master) - now;
+  return Math.min(2_000, master.downAfterMs / 2, Math.max(leftMs, 1));
+}
+
+export function holdDueMs(master: Master, failover: Failover): Millis {
+  return Math.min(failover.lastPollMs + POLL_MS, failover.stateSinceMs + maxPauseMs(master) + 1) as Millis;
+}
+
+function pause(turn: Turn, master: Master, failover: Failover, ms: number): void {
+  failover.lastPauseMs = turn.now;
+  const argv = [commandName(turn.state, master, 'CLIENT'), 'PAUSE', String(Math.max(1, Math.floor(ms))), 'WRITE'];
+  send(turn, master, argv, { kind: 'paused', instance: refOf(master) });
+}
+
+export function unpause(turn: Turn, master: Master): void {
+  send(turn, master, [commandName(turn.state, master, 'CLIENT'), 'UNPAUSE']);
+}
+
+/** Replies come in order: what INFO says after this one, it says of a paused server. */
+export function applyHoldReply(master: Master, reply: RespValue): void {
+  const { failover } = master;
+  if (failover?.state !== 'send_slaveof_noone') return;
+  if (reply.kind === 'error') failover.pauseRefused = reply.text;
+  else failover.pauseTaken = true;
+}
+
+/**
+ * The old master of a manual failover is told at once: follow the new one, clients cut, pause lifted.
+ *
+ * Divergence D50: stock leaves it a writable master for some 10 s more, and what it accepts meanwhile is lost.
+ */
+export function demoteOriginal(turn: Turn, master: Master, failover: Failover, promoted: Replica): void {
+  if (!failover.forced && !failover.coordinated) return;
+  if (isDisconnected(master) || !sendReplicaOf(turn, master, promoted.address)) return;
+  if (failover.lastPauseMs !== 0) unpause(turn, master);
+}
+
+/** The promotion failed. The pause is lifted only where the replica is known not to be a second master. */
+export function releaseAfterFailure(turn: Turn, master: Master, failover: Failover, promoted: Replica | undefined): void {
+  if (failover.lastPauseMs === 0) return;
+  if (failover.state !== 'wait_promotion' || promoted?.roleReported === 'replica') unpause(turn, master);
+}
+
+/**
+ * An old master seen as a master right after a switch that we heard of is demoted at once (its leader may have died in between).
+ *
+ * Divergence D51: stock waits 8 s, in case its own configuration is the outdated one. Here it is the newest news, or this
+ * sentinel has been with the majority all the time, and the process is the very one that was the master before.
+ */
+export function mayDemoteAtOnce(master: Readonly<Master>, replica: Readonly<Replica>, now: Millis): boolean {
+  const { published } = master;
+  if (published.previous === null || !sameNode(published.previous, replica.address)) return false;
+  if (published.previousRunId === '' || replica.runId !== published.previousRunId || !published.trusted) return false;
+  return now < addMs(published.sinceMs, FRESH_SWITCH_MS);
+}
