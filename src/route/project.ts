@@ -6,6 +6,7 @@
 import { formatAddress } from '../sentinel/wire/address.js';
 import type { Address } from '../sentinel/wire/address.js';
 import { sameNode } from '../sentinel/core/hosts.js';
+import { isForeign } from '../sentinel/core/caution/foreign.js';
 import { advertisedAddress } from '../sentinel/core/silent/prepared.js';
 import type { Master, NodeAddress, Replica, SentinelState } from '../sentinel/core/state.js';
 import { announcedHost, isDisconnected } from '../sentinel/core/state.js';
@@ -42,7 +43,7 @@ function shown(state: Readonly<SentinelState>, address: NodeAddress): Address {
 function replicasOf(state: Readonly<SentinelState>, master: Master): RouteReplica[] {
   const advertised = advertisedAddress(master);
   return [...master.replicas.values()]
-    .filter((replica) => !sameNode(replica.address, advertised) && replica.announced)
+    .filter((replica) => !sameNode(replica.address, advertised) && replica.announced && !isForeign(master, replica))
     .map((replica) => ({ address: shown(state, replica.address), healthy: isHealthy(replica) }))
     .sort((a, b) => (formatAddress(a.address) < formatAddress(b.address) ? -1 : 1));
 }

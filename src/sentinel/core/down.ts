@@ -5,6 +5,7 @@
  */
 import type { Millis } from '../../time.js';
 import { addMs } from '../../time.js';
+import { rebornDownSinceMs } from './caution/reborn.js';
 import { closeLink } from './instance.js';
 import { NEVER } from './monitor.js';
 import type { Instance, Master, SentinelState } from './state.js';
@@ -38,7 +39,8 @@ function sdownFromMs(state: SentinelState, instance: Instance): Millis {
   if (instance.rebootSinceMs !== null && instance.masterRebootDownAfterMs !== 0) {
     at = Math.min(at, instance.rebootSinceMs + instance.masterRebootDownAfterMs + 1) as Millis;
   }
-  return at;
+  // Alive, but without the data that its replicas still have.
+  return Math.min(at, rebornDownSinceMs(instance) ?? NEVER) as Millis;
 }
 
 export function sdownDueMs(state: SentinelState, instance: Instance): Millis {

@@ -12,6 +12,8 @@ import { demoteOriginal, hold, holdDueMs, isCoordinatedByDefault, releaseAfterFa
 import { adoptEpoch, countVotes } from './election.js';
 import { awaitsReports, choiceDueMs } from './fresh-reports.js';
 import { sameNode } from './hosts.js';
+import { isForeign } from './caution/foreign.js';
+import { retryWithWaiverMs, selectDespiteAge } from './caution/waiver.js';
 import { commandName, send } from './instance.js';
 import { LIMITS } from './limits.js';
 import { forceHello, NEVER, requestInfo } from './monitor.js';
@@ -210,14 +212,17 @@ function retryAfterSplit(turn: Turn, master: Master): void {
 
 function choosePromoted(turn: Turn, master: Master, failover: Failover): void {
   if (awaitsReports(turn.state, master, failover, turn.now)) return;
-  const chosen = wantedTarget(turn, master, failover) ?? selectReplica(turn.state, master, turn.now);
+  const chosen = wantedTarget(turn, master, failover) ?? selectReplica(turn.state, master, turn.now) ?? selectDespiteAge(turn, master);
   settleClient(turn, master, chosen === null ? 'NOGOODSLAVE No suitable replica to promote' : null);
   if (chosen === null) {
     for (const replica of master.replicas.values()) {
       const reason = whyNotEligible(turn.state, master, replica, turn.now) ?? 'unknown';
       log(turn, 'warning', `Replica ${replica.key} of ${master.name} is not promoted: ${reason}`);
     }
-    return abort(turn, master, '-failover-abort-no-good-slave');
+    abort(turn, master, '-failover-abort-no-good-slave');
+    const retryMs = retryWithWaiverMs(turn, master);
+    if (retryMs !== null) master.failoverStartMs = Math.max(1, retryMs - 2 * master.failoverTimeoutMs) as Millis;
+    return;
   }
   announce(turn, 'warning', '+selected-slave', chosen);
   failover.promoted = chosen.key;
@@ -306,7 +311,7 @@ function reconfigurationDueMs(state: SentinelState, master: Master, failover: Fa
 function reconfigureReplicas(turn: Turn, master: Master, failover: Failover): void {
   const promoted = promotedReplica(master);
   if (promoted === undefined) return;
-  const others = [...master.replicas.values()].filter((replica) => replica !== promoted);
+  const others = [...master.replicas.values()].filter((replica) => replica !== promoted && !isForeign(master, replica));
 
   for (const replica of others) {
     if (replica.reconf !== 'sent' || turn.now <= replica.reconfSentMs + turn.state.tunables.replicaReconfTimeoutMs) continue;

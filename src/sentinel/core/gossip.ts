@@ -51,9 +51,8 @@ function recognisePeer(turn: Turn, master: Master, hello: Hello): Peer | null {
   if (known !== undefined) {
     forgetPeer(turn, master, known);
     announce(turn, 'notice', '+sentinel-address-switch', master, `ip ${hello.sentinel.host} port ${hello.sentinel.port} for ${hello.runId}`);
-  } else {
-    ousterOf(turn, master, address);
   }
+  ousterOf(turn, hello.runId, address);
   const peer = createPeer(turn.state, master, hello.runId, address, turn.now);
   if (known === undefined) announce(turn, 'notice', '+sentinel', peer);
   else moveTwins(turn, master, peer);
@@ -67,14 +66,20 @@ function forgetPeer(turn: Turn, master: Master, peer: Peer): void {
   master.peersChangedMs = turn.now;
 }
 
-/** Another run id at this address is a predecessor that will not come back: it must not count as a voter anywhere. */
-function ousterOf(turn: Turn, master: Master, address: NodeAddress): void {
-  const squatter = [...master.peers.values()].find((peer) => sameNode(peer.address, address));
-  if (squatter === undefined) return;
-  announce(turn, 'notice', '+sentinel-invalid-addr', squatter);
-  for (const other of turn.state.masters.values()) {
-    const record = other.peers.get(squatter.runId);
-    if (record !== undefined) forgetPeer(turn, other, record);
+/**
+ * Another run id at this address is a predecessor that will not come back: it must not count as a voter anywhere.
+ *
+ * Divergence D72: it is looked for under every master, and also when a peer moved there; stock looks under the master of the hello
+ * alone, and only for new peers, so that a dead run id still raises the majority of the others.
+ */
+function ousterOf(turn: Turn, runId: string, address: NodeAddress): void {
+  const isSquatter = (peer: Peer): boolean => peer.runId !== runId && sameNode(peer.address, address);
+  for (const master of turn.state.masters.values()) {
+    for (const squatter of [...master.peers.values()].filter(isSquatter)) {
+      announce(turn, 'notice', '+sentinel-invalid-addr', squatter);
+      forgetPeer(turn, master, squatter);
+      touch(turn, master.name);
+    }
   }
 }
 

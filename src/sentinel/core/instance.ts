@@ -6,6 +6,7 @@
 import { must } from '../../assert.js';
 import type { Millis } from '../../time.js';
 import { formatAddress } from '../wire/address.js';
+import { newCaution } from './caution/caution.js';
 import type { ReplyTag } from './input.js';
 import { LIMITS } from './limits.js';
 import type { ChannelKind, Connection, DataNode, Instance, InstanceRef, Link, Master, NodeAddress, Peer, Replica, RunId } from './state.js';
@@ -106,6 +107,7 @@ export function createMaster(state: SentinelState, seed: MasterSeed, now: Millis
     lastVoteMs: 0 as Millis,
     debts: new Map(),
     prepareRequest: null,
+    caution: newCaution(),
     peersChangedMs: now,
     nextPassMs: now,
     published: { confirmed: false, confirmedBy: new Set(), trusted: true, role: 'observer', previous: null, previousRunId: '', sinceMs: now, phase: 'steady' },

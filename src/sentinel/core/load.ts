@@ -138,9 +138,10 @@ function confOf(state: Readonly<SentinelState>, master: Master): ConfMaster {
     renameCommands: master.renamedCommands,
     configEpoch: master.configEpoch,
     leaderEpoch: master.leaderEpoch,
-    knownReplicas: [...master.replicas.values()].map((replica) =>
-      shown(replica === promoted && current !== master.address ? master.address : replica.address),
-    ),
+    knownReplicas: [
+      ...[...master.replicas.values()].map((replica) => (replica === promoted && current !== master.address ? master.address : replica.address)),
+      ...master.caution.lastKnown,
+    ].map(shown),
     knownSentinels: [...master.peers.values()].map((peer) => ({ address: shown(peer.address), runId: peer.runId })),
     extra: new Map([...master.extraSettings, ...silentLines(master)]),
   };

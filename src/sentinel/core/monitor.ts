@@ -37,6 +37,8 @@ export function reconnect(turn: Turn, instance: Instance): void {
     // What was asked on the old connection will not be answered on this one.
     forgetUnanswered(instance);
     ping(turn, instance);
+    // A node that was known may be another one now, or have lost its data (D74): not a matter for the next INFO period.
+    if (instance.kind !== 'sentinel' && instance.runId !== '') requestInfo(turn, instance);
   }
   if (instance.kind !== 'sentinel' && link.pubsub === null) {
     link.pubsubActivityMs = turn.now;
@@ -75,6 +77,7 @@ export function pingDueMs(state: SentinelState, instance: Instance): Millis {
 export function infoPeriodMs(state: SentinelState, instance: Master | Replica): number {
   const master = masterOf(state, instance);
   if (master?.silent != null) return Math.min(LIMITS.fastInfoPeriodMs, state.tunables.infoPeriodMs);
+  if (instance.kind === 'master' && instance.caution.reborn !== null) return Math.min(LIMITS.fastInfoPeriodMs, state.tunables.infoPeriodMs);
   if (instance.kind === 'master' || master === undefined) return state.tunables.infoPeriodMs;
   const urgent = master.odownSinceMs !== null || master.failover !== null || master.debts.size > 0 || instance.masterLinkDownMs !== 0;
   return urgent ? LIMITS.fastInfoPeriodMs : state.tunables.infoPeriodMs;

@@ -5,6 +5,7 @@
  * the questions to peers. Mirrors sentinelHandleRedisInstance, except that it runs at deadlines, not on a fixed tick.
  */
 import type { Millis } from '../../time.js';
+import { takeFromReserve } from './caution/last-known.js';
 import { dropStaleLinks, judgeOdown, judgeSdown, sdownDueMs, staleLinkDueMs } from './down.js';
 import { askPeers, electionDueMs } from './election.js';
 import { advanceFailover, failoverDueMs, startFailoverIfNeeded } from './failover.js';
@@ -23,6 +24,7 @@ export function passOver(turn: Turn, master: Master): void {
   for (const instance of [...master.replicas.values(), ...master.peers.values()]) handleInstance(turn, instance);
   handleInstance(turn, master);
   if (turn.state.tiltSinceMs === null) {
+    takeFromReserve(turn, master);
     judgeOdown(turn, master);
     resumePrepare(turn, master);
     watchSilentState(turn, master);

@@ -4,23 +4,36 @@
  * Mirrors sentinelSelectSlave and compareSlavesForPromotion in sentinel.c.
  */
 import type { Millis } from '../../time.js';
+import { isForeign } from './caution/foreign.js';
+import { isAsEmptyAsMaster } from './caution/reborn.js';
 import type { Master, Replica, SentinelState } from './state.js';
 import { isDisconnected } from './state.js';
 
 /** Why a replica is not promoted, in a few words for the log and `status`; null = it may be. */
 export function whyNotEligible(state: Readonly<SentinelState>, master: Readonly<Master>, replica: Readonly<Replica>, now: Millis): string | null {
+  return whyUnfit(state, master, replica, now) ?? whyTooOld(state, master, replica, now);
+}
+
+/** The part of it that time alone does not cause. */
+export function whyUnfit(state: Readonly<SentinelState>, master: Readonly<Master>, replica: Readonly<Replica>, now: Millis): string | null {
   const { pingPeriodMs, infoPeriodMs } = state.tunables;
   const maxInfoAgeMs = master.sdownSinceMs === null ? 3 * infoPeriodMs : 5 * pingPeriodMs;
-  const maxLinkDownMs = now - lostSinceMs(state, master, now) + 10 * master.downAfterMs;
 
+  if (isForeign(master, replica)) return `it belongs to another master, ${master.caution.foreign.get(replica.key) ?? ''}`;
   if (replica.sdownSinceMs !== null) return 'it is down';
   if (isDisconnected(replica)) return 'no connection to it';
   if (now - replica.link.lastAvailableMs > 5 * pingPeriodMs) return `no answer for ${now - replica.link.lastAvailableMs} ms`;
   if (replica.priority === 0) return 'its priority is 0';
   if (replica.infoRefreshMs === null) return 'its INFO was never read';
   if (now - replica.infoRefreshMs > maxInfoAgeMs) return `its INFO is ${now - replica.infoRefreshMs} ms old`;
-  if (replica.masterLinkDownMs > maxLinkDownMs) return `its replication link is down for ${replica.masterLinkDownMs} ms`;
+  if (isAsEmptyAsMaster(master, replica)) return 'it has no data, like the reborn master';
   return null;
+}
+
+/** Its data is from too long before the master went. */
+export function whyTooOld(state: Readonly<SentinelState>, master: Readonly<Master>, replica: Readonly<Replica>, now: Millis): string | null {
+  const maxLinkDownMs = now - lostSinceMs(state, master, now) + 10 * master.downAfterMs;
+  return replica.masterLinkDownMs > maxLinkDownMs ? `its replication link is down for ${replica.masterLinkDownMs} ms` : null;
 }
 
 /**

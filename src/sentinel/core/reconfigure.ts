@@ -3,14 +3,18 @@
  *
  * Mirrors sentinelSendSlaveOf in sentinel.c.
  */
+import { isForeign } from './caution/foreign.js';
 import { commandName, send } from './instance.js';
 import type { Instance, NodeAddress } from './state.js';
 import { announcedHost } from './state.js';
 import type { Turn } from './turn.js';
+import { masterOf } from './turn.js';
 
-/** REPLICAOF `target`, or NO ONE for null; false when there is no connection to send it on. */
+/** REPLICAOF `target`, or NO ONE for null; false when there is no connection to send it on, or the node is not ours to move. */
 export function sendReplicaOf(turn: Turn, instance: Instance, target: NodeAddress | null): boolean {
   const { state } = turn;
+  const master = masterOf(state, instance);
+  if (instance.kind === 'replica' && master !== undefined && isForeign(master, instance)) return false;
   const host = target === null ? 'NO' : announcedHost(state.settings, target);
   const port = target === null ? 'ONE' : String(target.port);
   const name = (word: string): string => commandName(state, instance, word);

@@ -7,10 +7,14 @@ import type { InfoReport } from '../wire/info.js';
 import { parseInfo } from '../wire/info.js';
 import type { RespValue } from '../wire/resp-value.js';
 import { mayDemoteAtOnce } from './coordinated.js';
+import { isForeign, judgeForeign } from './caution/foreign.js';
+import { dropReserve } from './caution/last-known.js';
+import { judgeRebirth, noteRebirth } from './caution/reborn.js';
 import { noDownFor } from './down.js';
 import { applyRoleRefusal, isAwaitedPromotion, observePromotion } from './failover.js';
 import { makeAddress, sameHost } from './hosts.js';
 import { createReplica } from './instance.js';
+import { requestInfo } from './monitor.js';
 import { sendReplicaOf } from './reconfigure.js';
 import { sendForcedResync } from './silent/debts.js';
 import { silentSettings } from './silent/settings.js';
@@ -29,7 +33,20 @@ export function applyInfo(turn: Turn, node: Master | Replica, text: string): voi
   noteReplication(turn, node, report);
   node.infoRefreshMs = turn.now;
   noteRole(turn, node, report.role);
+  beCareful(turn, node, report);
   if (turn.state.tiltSinceMs === null) act(turn, master, node);
+}
+
+/** What goes beyond stock: foreign nodes, a master without its data, the reserve after RESET (caution/). */
+function beCareful(turn: Turn, node: Master | Replica, report: InfoReport): void {
+  const master = masterOf(turn.state, node);
+  if (node.kind === 'replica') {
+    if (master !== undefined) judgeForeign(turn, master, node);
+    return;
+  }
+  if (report.role === 'master') dropReserve(node);
+  if (!judgeRebirth(turn, node, report)) return;
+  for (const replica of node.replicas.values()) requestInfo(turn, replica);
 }
 
 /** ROLE: the quick proof of a promotion. Only the role is taken from it; INFO tells the rest. */
@@ -48,6 +65,7 @@ function noteRunId(turn: Turn, node: Master | Replica, report: InfoReport): void
   if (node.runId !== '') {
     announce(turn, 'notice', '+reboot', node);
     if (node.kind === 'master' && node.masterRebootDownAfterMs !== 0) node.rebootSinceMs = turn.now;
+    if (node.kind === 'master') noteRebirth(node);
   }
   node.runId = report.runId;
 }
@@ -115,7 +133,7 @@ function noteRole(turn: Turn, node: Master | Replica, role: 'master' | 'replica'
 
 function act(turn: Turn, master: Master, node: Master | Replica): void {
   // A master that says it is a replica becomes SDOWN in time (down.ts); nothing is done to it here.
-  if (node.kind === 'master') return;
+  if (node.kind === 'master' || isForeign(master, node)) return;
   if (node.roleReported === 'master') {
     if (isAwaitedPromotion(master, node)) observePromotion(turn, master, node);
     else convertToReplica(turn, master, node);

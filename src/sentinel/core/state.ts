@@ -15,6 +15,7 @@ import type { Millis } from '../../time.js';
 import type { Prng } from '../../prng.js';
 import type { Tunables } from './limits.js';
 import type { ServerIdentity } from '../wire/identity.js';
+import type { Caution } from './caution/caution.js';
 
 /** 40 hexadecimal digits as a rule; peers may send anything. */
 export type RunId = string;
@@ -217,6 +218,8 @@ export interface Master extends DataNode {
   readonly debts: Map<string, ResyncDebt>;
   /** A SILENT-FAILOVER prepare that waits to learn whether every peer can follow. */
   prepareRequest: { readonly client: number; readonly target: NodeAddress; readonly sinceMs: Millis } | null;
+  /** What makes us act with more care than stock (caution/). */
+  readonly caution: Caution;
   /** When the set of known peers last changed. */
   peersChangedMs: Millis;
   /** When the next pass over this master is due; derived from the rest (pass.ts). */

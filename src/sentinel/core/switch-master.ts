@@ -29,7 +29,9 @@ export function announceSwitch(turn: Turn, master: Master, host: string, port: n
 export function switchAddress(turn: Turn, master: Master, target: NodeAddress): void {
   const nodes = [...[...master.replicas.values()].map((replica) => replica.address), master.address];
   const replicas = nodes.filter((address) => !sameNode(address, target));
+  const foreign = [...master.caution.foreign];
   resetMaster(turn, master, true);
+  forgetCaution(master);
   master.address = target;
   master.lastSdownMs = null;
   master.lastOdownMs = null;
@@ -37,6 +39,8 @@ export function switchAddress(turn: Turn, master: Master, target: NodeAddress): 
     const replica = createReplica(turn.state, master, address, turn.now);
     if (replica !== null) announce(turn, 'notice', '+slave', replica);
   }
+  // Whose they are has not changed with our master.
+  for (const [key, owner] of foreign) if (master.replicas.has(key)) master.caution.foreign.set(key, owner);
   persist(turn);
 }
 
@@ -73,6 +77,13 @@ export function resetMaster(turn: Turn, master: Master, keepPeers: boolean): voi
   master.roleReportedMs = now;
   master.replicaConfChangeMs = now;
   touch(turn, master.name);
+}
+
+function forgetCaution({ caution }: Master): void {
+  caution.foreign.clear();
+  caution.provisional.clear();
+  caution.lastKnown = [];
+  caution.reborn = null;
 }
 
 function restartClocks(instance: Instance, now: Millis): void {

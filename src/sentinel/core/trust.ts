@@ -5,6 +5,7 @@
  * After a start the state file's word counts only once a majority, or for a lone sentinel the master itself, has confirmed it.
  */
 import type { Millis } from '../../time.js';
+import { isForeign } from './caution/foreign.js';
 import { silentForMs } from './down.js';
 import { sameHost } from './hosts.js';
 import { NEVER } from './monitor.js';
@@ -48,7 +49,7 @@ function isSettled(state: SentinelState, master: Master): boolean {
   if (master.failover !== null) return false;
   const current = currentMasterAddress(master);
   for (const replica of master.replicas.values()) {
-    if (replica.sdownSinceMs !== null) continue;
+    if (replica.sdownSinceMs !== null || isForeign(master, replica)) continue;
     const follows = replica.masterHost !== null && replica.masterPort === current.port && sameHost(state, current, replica.masterHost);
     if (!follows || !replica.masterLinkUp) return false;
   }

@@ -132,7 +132,10 @@ export function isExtraStatement(word: string): boolean {
 }
 
 /** Those of ours that do not begin with `silent-failover-`. */
-export const EXTRA_STATEMENTS = ['coordinated-failover', 'coordinated-max-pause', 'slave-can-auto-revert-to-configured-master'];
+export const EXTRA_STATEMENTS = [
+  ...['coordinated-failover', 'coordinated-max-pause', 'slave-can-auto-revert-to-configured-master'],
+  ...['master-reborn-failover', 'failover-age-waiver'],
+];
 
 const APPLIED: Outcome = { kind: 'applied' };
 const refused = (message: string): Outcome => ({ kind: 'refused', message });

@@ -15,6 +15,7 @@ import { coordinatedFailover } from './coordinated-command.js';
 import { debug, simulateFailure } from './debug.js';
 import { failover } from './failover-command.js';
 import { flushConfig } from './flush.js';
+import { forget } from './forget.js';
 import { help } from './help.js';
 import { isMasterDown } from './is-master-down.js';
 import { monitor, remove, reset } from './monitor-remove.js';
@@ -48,6 +49,7 @@ const EXECUTE: Readonly<Record<SubcommandName, Execute>> = {
   debug,
   failover,
   flushconfig: flushConfig,
+  forget,
   'get-master-addr-by-name': getMasterAddress,
   'get-primary-addr-by-name': getMasterAddress,
   help,

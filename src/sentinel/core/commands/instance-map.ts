@@ -8,6 +8,7 @@ import type { Millis } from '../../../time.js';
 import { assertNever } from '../../../assert.js';
 import type { RespValue } from '../../wire/resp-value.js';
 import { bulkMap } from '../../wire/resp-value.js';
+import { isForeign } from '../caution/foreign.js';
 import { isBehind } from '../silent/prepared.js';
 import type { Instance, Master, NodeAddress, Peer, Replica, SentinelState, SilentState } from '../state.js';
 import { announcedHost, isDisconnected } from '../state.js';
@@ -136,6 +137,8 @@ function flagsOf(master: Master, instance: Instance): string[] {
     ['force_failover', own?.failover?.forced ?? false],
     ['script_kill_sent', instance.scriptKillSent],
     ['master_reboot', own !== null && own.rebootSinceMs !== null && own.masterRebootDownAfterMs !== 0],
+    ['foreign', replica !== null && isForeign(master, replica)],
+    ['reborn_empty', own?.caution.reborn?.kind === 'empty'],
   ];
   return flags.filter(([, isSet]) => isSet).map(([word]) => word);
 }

@@ -9,7 +9,8 @@ import { isIpAddress } from '../../wire/ip.js';
 import { integer, OK } from '../../wire/resp-value.js';
 import { createMaster } from '../instance.js';
 import type { SentinelState } from '../state.js';
-import { removeMaster, resetMaster } from '../switch-master.js';
+import { resetByCommand } from '../caution/last-known.js';
+import { removeMaster } from '../switch-master.js';
 import type { Turn } from '../turn.js';
 import { announce, persist } from '../turn.js';
 import { MAX_INT32, strictInteger } from './integer.js';
@@ -54,7 +55,7 @@ export function reset(turn: Turn, [pattern = '']: readonly string[]): Outcome {
   const matching = found.filter((master) => master.silent === null);
   if (found.length > 0 && matching.length === 0) return refuse('ERR This master is in silent failover state, can not reset');
   for (const master of matching) {
-    resetMaster(turn, master, false);
+    resetByCommand(turn, master);
     announce(turn, 'warning', '+reset-master', master);
   }
   return reply(integer(matching.length));

@@ -3,6 +3,7 @@
  */
 import type { RespValue } from '../../wire/resp-value.js';
 import { array, bulk, bulks, integer, NULL, NULL_ARRAY, simple } from '../../wire/resp-value.js';
+import { isShown } from '../caution/last-known.js';
 import type { DataNode, Master } from '../state.js';
 import { advertisedAddress } from '../silent/prepared.js';
 import { announcedHost } from '../state.js';
@@ -18,7 +19,7 @@ export const master = forMaster(({ state, now }, found) => reply(instanceMap(sta
 
 /** Replicas that announce themselves; the others are monitored and counted all the same (10.2). */
 export const replicas = forMaster(({ state, now }, found) => {
-  const announced = [...found.replicas.values()].filter((replica) => replica.announced);
+  const announced = [...found.replicas.values()].filter((replica) => isShown(found, replica));
   return reply(array(announced.map((replica) => instanceMap(state, found, replica, now))));
 });
 

@@ -3,6 +3,7 @@
  *
  * What comes before a bad option stays applied, announced and saved, as in stock. Mirrors sentinelSetCommand.
  */
+import { CAUTION_KEYS } from '../caution/settings.js';
 import { closeLink, instancesOf } from '../instance.js';
 import type { Master } from '../state.js';
 import type { Turn } from '../turn.js';
@@ -105,7 +106,7 @@ const OPTIONS: ReadonlyMap<string, Option> = new Map<string, Option>([
   ...['silent-failover-timeout', 'silent-failover-max-lag', 'silent-failover-drain-timeout', 'coordinated-max-pause'].map(
     (key) => [key, extraOption(key, (value) => strictInteger(value, 0, Number.MAX_SAFE_INTEGER) !== null)] as const,
   ),
-  ...['silent-failover-require-writable', 'silent-failover-allow-mixed', 'silent-failover-full-resync', 'coordinated-failover'].map(
+  ...['silent-failover-require-writable', 'silent-failover-allow-mixed', 'silent-failover-full-resync', 'coordinated-failover', ...CAUTION_KEYS].map(
     (key) => [key, extraOption(key, isYesNo)] as const,
   ),
   ...['slave-can-auto-revert-to-configured-master', 'replica-can-auto-revert-to-configured-master'].map(

@@ -56,6 +56,7 @@ const ROWS = [
     ...redis('silent-failover', -4, '0.2.0', '<master-name> <ip:port>|status prepare|done|abort', 'Move a master in two steps, without a lost write.'),
     origin: 'pointsman',
   },
+  { ...redis('forget', 4, '0.2.0', '<master-name> <ip:port>|<runid>', 'Forget one replica or one Sentinel.'), origin: 'pointsman' },
 ] as const;
 
 export type SubcommandName = (typeof ROWS)[number]['name'];

@@ -8,6 +8,7 @@
 import type { Millis } from '../../../time.js';
 import { addMs } from '../../../time.js';
 import { formatAddress } from '../../wire/address.js';
+import { isForeign } from '../caution/foreign.js';
 import { sameHost, sameNode } from '../hosts.js';
 import { commandName, send } from '../instance.js';
 import { NEVER } from '../monitor.js';
@@ -28,7 +29,8 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
   const { targetAddress } = master.silent;
   const baseline = [...master.replicas.values(), master].find((node) => sameNode(node.address, address))?.syncFull ?? null;
   // After a done, or a failover to the target: everybody else. After an abort: the target alone has foreign writes.
-  const debtors = kind === 'done' ? [master.address, ...[...master.replicas.values()].map((replica) => replica.address)] : [targetAddress];
+  const others = [...master.replicas.values()].filter((replica) => !isForeign(master, replica)).map((replica) => replica.address);
+  const debtors = kind === 'done' ? [master.address, ...others] : [targetAddress];
   master.debts.clear();
   for (const debtor of debtors) {
     if (sameNode(debtor, address)) continue;
