@@ -23,7 +23,8 @@ const HELP = [
   'GETKEYSANDFLAGS <full-command>', '    The keys in a command and how they are used.',
 ];
 
-export const allCommandInfos: PlainHandler = ({ options }) => array([...COMMANDS.values()].map((command) => infoOf(options.identity, command)));
+export const allCommandInfos: PlainHandler = ({ options }) =>
+  array([...COMMANDS.values()].map((command) => infoOf(options.identity, command)));
 
 /** Handlers by subcommand. */
 export const COMMAND_HANDLERS: Readonly<Record<string, Handler>> = {

@@ -4,6 +4,7 @@
  * Mirrors authCommand, helloCommand and pingCommand (7.2). Divergence D30: QUIT is answered with OK and closes. Divergence D31:
  * SELECT 0 is accepted. Divergence D32: ECHO works. All three are free of permissions, since they tell and change nothing.
  */
+import { isIn } from '../../wire/identity.js';
 import type { RespValue } from '../../wire/resp-value.js';
 import { OK, array, bulk, bulks, error, integer, map, simple } from '../../wire/resp-value.js';
 import type { Client } from './client.js';
@@ -13,10 +14,12 @@ import { NOT_AN_INTEGER, SYNTAX_ERROR, integerOf, wrongArity } from './replies.j
 
 const WRONGPASS = error('WRONGPASS invalid username-password pair or user is disabled.');
 const BAD_NAME = error('ERR Client names cannot contain spaces, newlines or special characters.');
-const HELLO_NOAUTH = error(
-  'NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be ' +
-    'used to authenticate the client and select the RESP protocol version at the same time',
-);
+// Before 7.2 the version was not named.
+const helloNeedsAuth = (isNew: boolean): RespValue =>
+  error(
+    `NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO ${isNew ? '<proto> ' : ''}AUTH <user> <pass> ` +
+      'option can be used to authenticate the client and select the RESP protocol version at the same time',
+  );
 const NO_PASSWORD = error(
   'ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?',
 );
@@ -66,9 +69,9 @@ export const hello: PlainHandler = (context, client, argv) => {
       return error(`ERR Syntax error in HELLO option '${option}'`);
     }
   }
-  if (!client.authenticated && !context.acl.isOpen) return HELLO_NOAUTH;
-  client.protocol = version;
   const { identity } = context.options;
+  if (!client.authenticated && !context.acl.isOpen) return helloNeedsAuth(isIn(identity, '7.2.0'));
+  client.protocol = version;
   return map([
     [bulk('server'), bulk(identity.product)],
     [bulk('version'), bulk(identity.version)],
