@@ -10,7 +10,8 @@ import { createSocket } from 'node:dgram';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import {
-  Lab, MAIN, MASTER_NAME, NAME, answerOf, ask, converse, datagram, fieldsOf, freePort, program, textOf, waitFor, type LabSentinel, type RedisNode,
+  Lab, MAIN, MASTER_NAME, NAME, answerOf, ask, converse, datagram, fieldsOf, freePort, program, textOf, waitFor,
+  type LabSentinel, type RedisNode,
 } from './lab.js';
 
 const END_LIMIT_MS = 20_000;
@@ -131,7 +132,7 @@ describe('a state file that cannot be written', () => {
   });
   afterAll(() => lab.stop());
 
-  test('at the start: one error, exit 73', async () => {
+  test('at the start: one error that names it, and the exit status of bad configuration', async () => {
     const agent = await lab.agent(master, { unwaited: true });
     agent.child.kill('SIGKILL');
     await endOf(agent);
@@ -141,13 +142,14 @@ describe('a state file that cannot be written', () => {
     await lab.restartSentinel(agent, { unwaited: true });
     const { status, faults } = await endOf(agent);
     sealed.open();
-    expect(status).toBe('status 73');
+    // 73 where the check of the files did not see it before (64).
+    expect(['status 64', 'status 73']).toContain(status);
     expect(faults).toEqual([expect.stringContaining(agent.conf)]);
   }, 40_000);
 
   test('at run time: commands say so, everything else works, and nothing is lost when it can be written again', async () => {
     const agent = await lab.agent(master);
-    await waitFor('myid in the file', 5000, () => /myid/.test(readFileSync(agent.conf, 'utf8')));
+    await waitFor(() => `running in\n${logOf(agent)}`, 10_000, () => /\brunning\b/.test(logOf(agent)));
     const aside = `${agent.folder}.aside`;
     renameSync(agent.folder, aside);
     try {
@@ -190,7 +192,8 @@ describe('a redis that asks for a password', () => {
   afterAll(() => lab.stop());
 
   test('is said once and clearly, is not published, and works as soon as the password is set', async () => {
-    await waitFor(() => `NOAUTH in\n${logOf(agent)}`, 20_000, () => /NOAUTH|password/i.test(logOf(agent)));
+    const complaints = (): string[] => logOf(agent).split('\n').filter((line) => /refuses our commands/.test(line));
+    await waitFor(() => `a complaint in\n${logOf(agent)}`, 20_000, () => complaints().length > 0);
     expect(await answerOf(agent.dnsPort!, NAME, 'A')).toBe('SERVFAIL');
     expect(textOf(await ask(agent, 'PING'))).toBe('PONG');
 
@@ -199,8 +202,8 @@ describe('a redis that asks for a password', () => {
       return fieldsOf(await ask(agent, 'SENTINEL', 'MASTER', MASTER_NAME)).get('flags') === 'master';
     });
     await waitFor('its address in DNS', 30_000, async () => (await answerOf(agent.dnsPort!, NAME, 'A')) === master.address.host);
-    const complaints = logOf(agent).split('\n').filter((line) => /NOAUTH|asks for a password/i.test(line));
-    expect(complaints.length).toBeLessThanOrEqual(3);
+    const { host, port } = master.address;
+    expect(complaints()).toEqual([expect.stringMatching(new RegExp(` error .*${host}:${port} refuses our commands: NOAUTH`))]);
     expect(logOf(agent)).not.toContain('secret');
   }, 90_000);
 });

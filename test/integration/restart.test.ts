@@ -35,12 +35,15 @@ async function memoryOf(agent: LabSentinel): Promise<Memory> {
   };
 }
 
-/** All different answers of an agent's DNS, from before it listens until it has answered `last` for the first time. */
+/**
+ * All different answers of an agent's DNS, from before it listens until it has answered `last`. A silence proves nothing: it does
+ * not listen yet, or the machine was busy.
+ */
 async function answersUntil(agent: LabSentinel, last: string): Promise<string[]> {
   const seen: string[] = [];
   await waitFor(() => `${agent.name} answering ${last} after ${seen.join(', ')}\n${lab.logs()}`, 30_000, async () => {
     const answer = await answerOf(agent.dnsPort!, NAME, 'A', 50);
-    if (seen.at(-1) !== answer) seen.push(answer);
+    if (answer !== 'silence' && seen.at(-1) !== answer) seen.push(answer);
     return answer === last;
   });
   return seen;
@@ -67,8 +70,7 @@ test('away during a failover: it never answers with the old master', async () =>
 
   await lab.restartSentinel(away, { unwaited: true });
   const answers = await answersUntil(away, master.address.host);
-  expect(answers.filter((answer) => !['silence', 'SERVFAIL', master.address.host].includes(answer))).toEqual([]);
-  expect(answers).toContain('SERVFAIL');
+  expect(answers).toEqual(['SERVFAIL', master.address.host]);
   expect((await masterNamedBy(away.address)).host).toBe(master.address.host);
 
   await lab.restartRedis(old);
@@ -84,7 +86,7 @@ test('killed and started again: same id, same epochs, SERVFAIL until its peers h
   await kill(agent);
   await lab.restartSentinel(agent, { unwaited: true });
   const answers = await answersUntil(agent, master.address.host);
-  expect(answers.filter((answer) => answer !== 'silence')).toEqual(['SERVFAIL', master.address.host]);
+  expect(answers).toEqual(['SERVFAIL', master.address.host]);
   expect(await memoryOf(agent)).toEqual(before);
   await lab.settled(master, 40_000);
 }, 120_000);

@@ -4,14 +4,16 @@
  * When to connect again is the core's decision (monitor.ts), so every automatism of the library is off. What happens on a
  * connection comes back as inputs that carry its id; after `close`, or once it is down, nothing comes any more.
  */
-import { Redis } from 'ioredis';
+import { Command, Redis } from 'ioredis';
 import type { RedisOptions } from 'ioredis';
 import { messageOf } from '../../errors.js';
 import type { ReplyTag } from '../core/input.js';
 import type { ChannelKind, ConnectionId } from '../core/state.js';
 import { formatAddress } from '../wire/address.js';
+import { encodeCommand } from '../wire/resp-encoder.js';
 import type { RespValue } from '../wire/resp-value.js';
 import { array, bulk, error, integer, NULL, simple } from '../wire/resp-value.js';
+import { boundConnector } from './bound-connector.js';
 
 /** What the outside of a link tells its owner; each maps to one input of the core. */
 export interface LinkListener {
@@ -25,6 +27,8 @@ export interface LinkListener {
 
 export interface LinkOptions {
   readonly tls?: RedisOptions['tls'];
+  /** This end's address (bind-source-addr). */
+  readonly sourceAddress?: string;
 }
 
 /** A peer that swallows SYNs is given up after this; the core has judged it long before. */
@@ -37,11 +41,12 @@ export class Links {
   /** Address → kinds of commands that it refuses at present. */
   readonly #refusals = new Map<string, Set<ReplyTag['kind']>>();
   readonly #listener: LinkListener;
-  readonly #options: LinkOptions;
+  readonly #options: Pick<RedisOptions, 'tls' | 'Connector'>;
 
   constructor(listener: LinkListener, options: LinkOptions = {}) {
     this.#listener = listener;
-    this.#options = options;
+    const { tls, sourceAddress } = options;
+    this.#options = { ...(tls === undefined ? {} : { tls }), ...(sourceAddress === undefined ? {} : { Connector: boundConnector(sourceAddress) }) };
   }
 
   /** Starts a connect to `host:port`; returns at once. */
@@ -61,7 +66,7 @@ export class Links {
       disableClientInfo: true,
       connectTimeout: CONNECT_TIMEOUT_MS,
       noDelay: true,
-      ...(this.#options.tls === undefined ? {} : { tls: this.#options.tls }),
+      ...this.#options,
     });
     this.#clients.set(connection, client);
     let reason = 'connection closed by the other side';
@@ -82,7 +87,7 @@ export class Links {
     const client = this.#clients.get(connection);
     const [name, ...args] = argv;
     if (client === undefined || name === undefined) return;
-    const answer = tag.kind === 'subscribe' ? client.subscribe(...args) : client.call(name, ...args);
+    const answer = tag.kind === 'subscribe' ? subscribeAs(client, name, args) : client.call(name, ...args);
     answer.then(
       (value: unknown) => this.#reply(connection, client, tag, toRespValue(value, tag)),
       (fault: unknown) => {
@@ -130,6 +135,14 @@ export class Links {
       this.#refusals.set(address, refused.add(command));
     } else if (refused.delete(command) && refused.size === 0) this.#refusals.delete(address);
   }
+}
+
+/** SUBSCRIBE under the name that the server knows it by; to the library, which reads messages by what was sent, it is SUBSCRIBE. */
+function subscribeAs(client: Redis, name: string, channels: readonly string[]): Promise<unknown> {
+  const command = new Command('subscribe', [...channels], { replyEncoding: 'utf8' });
+  command.toWritable = () => encodeCommand([name, ...channels]);
+  void client.sendCommand(command);
+  return command.promise;
 }
 
 /** An IPv4 address of a dual-stack socket comes as `::ffff:10.0.0.1`. */

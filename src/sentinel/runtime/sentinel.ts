@@ -15,7 +15,7 @@ import type { ConfLine } from '../wire/sentinel-conf.js';
 import type { Effect, EventLevel } from '../core/effect.js';
 import type { Input } from '../core/input.js';
 import { configLines } from '../core/load.js';
-import type { SentinelState } from '../core/state.js';
+import type { LogLevelName, SentinelState } from '../core/state.js';
 import { nextDeadline, step } from '../core/step.js';
 import type { ConfigStore } from './config-store.js';
 import { Links } from './links.js';
@@ -41,6 +41,8 @@ export interface SentinelOptions {
   readonly log: Log;
   readonly listener: SentinelListener;
   readonly links?: LinkOptions;
+  /** SENTINEL CONFIG SET loglevel. */
+  readonly onLogLevel?: (level: LogLevelName) => void;
   /** Lines of the state file beside the core's own (ACL users), and the keys they answer for. */
   readonly extraLines?: () => { readonly lines: readonly ConfLine[]; readonly handled: readonly string[] };
   /** The projection; handed in so that the sentinel doesn't depend on what is made of its state. */
@@ -69,6 +71,7 @@ export class Sentinel {
   #saved = true;
   #saving = false;
   #carrying = false;
+  #logLevel: LogLevelName;
   #timer: NodeJS.Timeout | null = null;
   #stopped = false;
   #idle: (() => void)[] = [];
@@ -76,6 +79,7 @@ export class Sentinel {
   constructor(options: SentinelOptions) {
     this.#options = options;
     this.state = options.state;
+    this.#logLevel = options.state.settings.logLevel;
     this.#log = options.log;
     this.#links = new Links(
       {
@@ -128,6 +132,7 @@ export class Sentinel {
     this.#recent.push(input);
     if (this.#recent.length > REMEMBERED_INPUTS) this.#recent.shift();
     const effects = step(this.state, input, this.#now());
+    this.#noteLogLevel();
     const at = ++this.#steps;
     for (const effect of effects) this.#work.push({ ...effect, step: at });
     for (const master of this.state.touched) this.#noteRoute(master, at);
@@ -170,6 +175,13 @@ export class Sentinel {
     if (this.#timer !== null) clearTimeout(this.#timer);
     const delayMs = Math.max(0, nextDeadline(this.state) - Date.now());
     this.#timer = setTimeout(() => this.dispatch({ kind: 'wake' }), delayMs);
+  }
+
+  #noteLogLevel(): void {
+    const { logLevel } = this.state.settings;
+    if (logLevel === this.#logLevel) return;
+    this.#logLevel = logLevel;
+    this.#options.onLogLevel?.(logLevel);
   }
 
   #noteRoute(master: string, at: number): void {
