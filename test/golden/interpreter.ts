@@ -43,10 +43,13 @@ function addSentinels(rig: Rig, words: Words): void {
       `sentinel failover-timeout ${MASTER_NAME} ${number(words, 'failover-timeout', 60_000)}`,
       `sentinel parallel-syncs ${MASTER_NAME} ${number(words, 'parallel-syncs', 1)}`,
     ];
-    if (words.named.has('reboot-down-after')) lines.push(`sentinel master-reboot-down-after-period ${MASTER_NAME} ${words.named.get('reboot-down-after')}`);
+    const rebootMs = words.named.get('reboot-down-after');
+    if (rebootMs !== undefined) lines.push(`sentinel master-reboot-down-after-period ${MASTER_NAME} ${rebootMs}`);
     const others = names.filter((other) => isMet && other !== name);
     for (const other of others) lines.push(`sentinel known-sentinel ${MASTER_NAME} ${addressOf(other).host} 26379 ${runIdOf(other)}`);
-    for (let index = 1; isMet && index <= replicas; index++) lines.push(`sentinel known-replica ${MASTER_NAME} ${addressOf(`r${index}`).host} 6379`);
+    for (let index = 1; isMet && index <= replicas; index++) {
+      lines.push(`sentinel known-replica ${MASTER_NAME} ${addressOf(`r${index}`).host} 6379`);
+    }
     rig.addSentinel(name, lines.map((line) => `${line}\n`).join(''));
   }
   for (const host of rig.hosts.values()) host.start();
@@ -162,8 +165,9 @@ function showRoute(rig: Rig, words: Words): void {
   if (route === null) return rig.print(name, 'route none');
   const at = (address: { host: string; port: number } | null): string => (address === null ? 'none' : `${address.host}:${address.port}`);
   const replicas = route.replicas.map(({ address, healthy }) => `${at(address)}${healthy ? '' : '(ill)'}`).join(',');
-  const flags = [route.phase, route.role, route.trusted ? '' : 'untrusted', route.confirmed ? '' : 'unconfirmed'].filter((flag) => flag !== '');
-  rig.print(name, `route ${at(route.primary)} replicas=${replicas} epoch=${route.configEpoch} order=${route.order} ${flags.join(' ')}`);
+  const doubts = `${route.trusted ? '' : ' untrusted'}${route.confirmed ? '' : ' unconfirmed'}`;
+  const facts = `epoch=${route.configEpoch} order=${route.order} ${route.phase} ${route.role}${doubts}`;
+  rig.print(name, `route ${at(route.primary)} replicas=${replicas} ${facts}`);
 }
 
 function show(rig: Rig, words: Words, isShown: boolean): void {

@@ -32,6 +32,7 @@ export function withNames(text: string): string {
     .replace(/\b10\.1\.0\.(\d+)[: ,]6379\b/g, (_, number: string) => nodeName(number))
     .replace(/\b10\.1\.0\.(\d+)\b/g, (_, number: string) => nodeName(number))
     .replace(/\b10\.0\.0\.(\d+)[: ,]26379\b/g, 's$1')
+    .replace(/\bip 10\.0\.0\.(\d+) port 26379\b/g, 'at s$1')
     .replace(/\b(\d)\1{39}\b/g, 's$1')
     .replace(/\b(\d)\1{7}\b/g, 's$1')
     .replace(/\b([mrs]\d) \1\b/g, '$1');

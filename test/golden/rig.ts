@@ -44,7 +44,8 @@ export class Rig implements HostWatcher, NodeWatcher {
   addNode(name: string, master: string | null): void {
     const { host, port } = addressOf(name);
     const machine = this.network.addMachine(name, host, port);
-    const node = new RedisNode(this.network, machine, new Draw(100 + machine.index), REDIS, this, master === null ? null : addressOf(master));
+    const followed = master === null ? null : addressOf(master);
+    const node = new RedisNode(this.network, machine, new Draw(100 + machine.index), REDIS, this, followed);
     this.nodes.set(name, node);
     node.start(true);
   }
@@ -112,7 +113,7 @@ export class Rig implements HostWatcher, NodeWatcher {
   #printCommand(host: SentinelHost, to: string, argv: readonly string[]): void {
     const [word = ''] = argv;
     const topic = word === 'PUBLISH' ? 'hello' : word === 'PING' ? 'ping' : word === 'INFO' || word === 'ROLE' ? 'info' : null;
-    if (QUIET_COMMANDS.includes(word) || (topic !== null && !this.shown.has(topic))) return;
+    if ((QUIET_COMMANDS.includes(word) && !/PAUSE$/.test(argv[1] ?? '')) || (topic !== null && !this.shown.has(topic))) return;
     if (argv[1] === 'is-master-down-by-addr') {
       const [, , ip, port, epoch, runId] = argv;
       return this.#printChange(host.name, `-> ${to} is-master-down-by-addr ${ip}:${port} epoch=${epoch} runid=${runId}`);
@@ -134,7 +135,9 @@ export class Rig implements HostWatcher, NodeWatcher {
 
   saved(host: SentinelHost, conf: LoadedConf): void {
     if (!this.shown.has('saved')) return;
-    const masters = conf.masters.map((master) => ` ${master.host}:${master.port} config-epoch=${master.configEpoch} leader-epoch=${master.leaderEpoch}`);
+    const masters = conf.masters.map((master) => {
+      return ` ${master.host}:${master.port} config-epoch=${master.configEpoch} leader-epoch=${master.leaderEpoch}`;
+    });
     this.print(host.name, `saved current-epoch=${conf.globals.currentEpoch}${masters.join('')}`);
   }
 

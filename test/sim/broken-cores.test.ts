@@ -16,6 +16,15 @@ function withEffects(change: (effects: Effect[]) => Effect[]): Core {
   return { ...realCore, step: (state, input, now) => change(realCore.step(state, input, now)) };
 }
 
+/** Whom a command makes a node follow, `NO` for no one; null for other effects. */
+function slaveofTarget(effect: Effect): string | null {
+  return effect.kind === 'send' && effect.argv[0] === 'SLAVEOF' ? (effect.argv[1] ?? null) : null;
+}
+
+function twice(effect: Extract<Effect, { kind: 'reply' }>): Effect[] {
+  return [effect, { ...effect, value: simple('again') }];
+}
+
 const CASES: readonly (readonly [string, Core, RegExp])[] = [
   [
     'nothing is written before it is said',
@@ -47,7 +56,9 @@ const CASES: readonly (readonly [string, Core, RegExp])[] = [
     {
       ...realCore,
       configLines: (state) =>
-        realCore.configLines(state).map((line) => (line.key === 'sentinel leader-epoch' ? { ...line, text: line.text.replace(/\d+$/, '0') } : line)),
+        realCore.configLines(state).map((line) =>
+          line.key === 'sentinel leader-epoch' ? { ...line, text: line.text.replace(/\d+$/, '0') } : line,
+        ),
     },
     /^(?:I2|I4|saved before spoken)/,
   ],
@@ -90,17 +101,17 @@ const CASES: readonly (readonly [string, Core, RegExp])[] = [
   ],
   [
     'nobody ever becomes master',
-    withEffects((effects) => effects.filter((effect) => !(effect.kind === 'send' && effect.argv[0] === 'SLAVEOF' && effect.argv[1] === 'NO'))),
+    withEffects((effects) => effects.filter((effect) => slaveofTarget(effect) !== 'NO')),
     /^I9/,
   ],
   [
     'nobody ever follows the new master',
-    withEffects((effects) => effects.filter((effect) => !(effect.kind === 'send' && effect.argv[0] === 'SLAVEOF' && effect.argv[1] !== 'NO'))),
+    withEffects((effects) => effects.filter((effect) => ['NO', null].includes(slaveofTarget(effect)))),
     /^I9/,
   ],
   [
     'a question is answered twice',
-    withEffects((effects) => effects.flatMap((effect): Effect[] => (effect.kind === 'reply' ? [effect, { ...effect, value: simple('again') }] : [effect]))),
+    withEffects((effects) => effects.flatMap((effect) => (effect.kind === 'reply' ? twice(effect) : [effect]))),
     /nobody asked/,
   ],
 ];

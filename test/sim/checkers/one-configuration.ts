@@ -32,7 +32,9 @@ export class OneConfiguration implements Checker {
     if (route === null || route.primary === null) return null;
     const known = this.#addresses.get(`${name}/${route.configEpoch}`);
     const primary = formatAddress(route.primary);
-    if (known?.address !== primary) return `${host.name} routes ${name} to ${primary}, which is no configuration of epoch ${route.configEpoch}`;
+    if (known?.address !== primary) {
+      return `${host.name} routes ${name} to ${primary}, which is no configuration of epoch ${route.configEpoch}`;
+    }
     if (!route.trusted || !route.confirmed) return null;
     const key = `${host.name}/${name}`;
     const highest = this.#highestRoute.get(key) ?? 0;
