@@ -74,7 +74,7 @@ async function serve({ file, config, identity }: Plan, warnings: readonly string
       log.info({ signal }, 'stopping');
       resolve(EXIT.ok);
     });
-    process.on('SIGHUP', () => log.warn('SIGHUP: re-reading pointsman.yaml is not served by this version; the running configuration stays'));
+    process.on('SIGHUP', () => log.warn('SIGHUP: pointsman.yaml is not read again by this version; the running configuration stays'));
     process.on('SIGUSR1', () => log.info(`state\n${describe(agent.sentinel.state)}`));
     dumpOnBug(() => agent, log);
   });
@@ -138,7 +138,8 @@ function writePidFile(path: string, log: Log): () => void {
 }
 
 function daemonize(): number {
-  const child = spawn(process.execPath, process.argv.slice(1), { detached: true, stdio: 'ignore', env: { ...process.env, [DAEMON_MARK]: '1' } });
+  const env = { ...process.env, [DAEMON_MARK]: '1' };
+  const child = spawn(process.execPath, process.argv.slice(1), { detached: true, stdio: 'ignore', env });
   child.unref();
   return EXIT.ok;
 }

@@ -50,6 +50,7 @@ export interface LabSentinel {
   readonly folder: string;
   readonly conf: string;
   readonly argv: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
   child: Child;
 }
 
@@ -61,6 +62,7 @@ export interface SentinelSpec {
   readonly yaml?: readonly string[];
   readonly port?: number;
   readonly dnsPort?: number;
+  readonly env?: NodeJS.ProcessEnv;
   /** Do not wait until it answers. */
   readonly unwaited?: boolean;
 }
@@ -120,6 +122,16 @@ export class Lab {
     return this.#startSentinel({ name, kind: 'ours', port, dnsPort, folder, conf, argv }, spec);
   }
 
+  /** One of ours in place of redis-sentinel: sentinel.conf alone. */
+  async dropIn(master: RedisNode, spec: SentinelSpec = {}): Promise<LabSentinel> {
+    const name = `dropin${this.sentinels.length + 1}`;
+    const folder = join(this.folder, name);
+    const port = spec.port ?? (await freePort());
+    const conf = this.#writeConf(folder, master, port, spec);
+    const argv = [process.execPath, MAIN, 'sentinel', conf];
+    return this.#startSentinel({ name, kind: 'ours', port, dnsPort: null, folder, conf, argv }, spec);
+  }
+
   /** A redis-sentinel as Redis ships it. */
   async stock(master: RedisNode, spec: SentinelSpec = {}): Promise<LabSentinel> {
     const name = `stock${this.sentinels.length + 1}`;
@@ -130,7 +142,7 @@ export class Lab {
   }
 
   async restartSentinel(sentinel: LabSentinel, spec: SentinelSpec = {}): Promise<void> {
-    sentinel.child = this.children.start(sentinel.name, sentinel.argv, sentinel.folder);
+    sentinel.child = this.children.start(sentinel.name, sentinel.argv, sentinel.folder, sentinel.env);
     if (spec.unwaited !== true) await this.#answering(sentinel.name, sentinel.address, sentinel.child);
   }
 
@@ -176,10 +188,11 @@ export class Lab {
     return conf;
   }
 
-  async #startSentinel(facts: Omit<LabSentinel, 'child' | 'address'> & { port: number }, spec: SentinelSpec): Promise<LabSentinel> {
+  async #startSentinel(facts: Omit<LabSentinel, 'child' | 'address' | 'env'> & { port: number }, spec: SentinelSpec): Promise<LabSentinel> {
     const { port, ...rest } = facts;
-    const child = this.children.start(rest.name, rest.argv, rest.folder);
-    const sentinel = { ...rest, address: { host: '127.0.0.1', port }, child };
+    const env = { ...process.env, ...spec.env };
+    const child = this.children.start(rest.name, rest.argv, rest.folder, env);
+    const sentinel = { ...rest, env, address: { host: '127.0.0.1', port }, child };
     this.sentinels.push(sentinel);
     if (spec.unwaited !== true) await this.#answering(sentinel.name, sentinel.address, child);
     return sentinel;

@@ -1,6 +1,7 @@
 /**
  * SENTINEL HELP: usage lines and indented descriptions, in the frame that every HELP of Redis has (addReplyHelp); what the
- * server we present does not have, or calls deprecated, is left out, and Valkey's users read of primaries.
+ * server we present does not have, or calls deprecated, is left out, and Valkey's users read of primaries. Divergence D38: the words
+ * are our own.
  */
 import { isIn } from '../../wire/identity.js';
 import { array, simple } from '../../wire/resp-value.js';

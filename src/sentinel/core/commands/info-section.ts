@@ -1,7 +1,8 @@
 /**
  * The `# Sentinel` section of INFO (6.12); the other sections are the server's.
  *
- * Shows the held address of a master, also between promotion and `+switch-master`. Mirrors sentinelInfoCommand.
+ * Shows the held address of a master, also between promotion and `+switch-master`. Mirrors sentinelInfoCommand. Divergence D39:
+ * the counters of planned moves at its end are ours.
  */
 import type { SentinelState } from '../state.js';
 import { announcedHost } from '../state.js';

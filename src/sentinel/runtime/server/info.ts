@@ -1,11 +1,11 @@
 /**
  * INFO: what monitoring reads. Five sections in a fixed order; the last one is the core's.
  *
- * Mirrors infoCommand of sentinel mode (7.2). Fields about keys, memory and persistence are left out, as in the server; what cannot
- * happen here stands as 0 where exporters look for it.
+ * Mirrors infoCommand of sentinel mode (7.0, with what 7.2 added for those who present it). What cannot happen here stands as 0, as
+ * in the server.
  */
 import { arch, release, type } from 'node:os';
-import { redisVersionOf } from '../../wire/identity.js';
+import { isIn, redisVersionOf } from '../../wire/identity.js';
 import type { RespValue } from '../../wire/resp-value.js';
 import { bulk } from '../../wire/resp-value.js';
 import type { PlainHandler, ServerContext } from './context.js';
@@ -57,6 +57,8 @@ function serverFields({ options, startedAtMs }: ServerContext): Fields {
     ['arch_bits', 64],
     ['monotonic_clock', 'POSIX clock_gettime'],
     ['multiplexing_api', 'epoll'],
+    ['atomicvar_api', 'c11-builtin'],
+    ['gcc_version', '0.0.0'],
     ['process_id', process.pid],
     ['process_supervised', 'no'],
     ['run_id', options.processRunId],
@@ -87,31 +89,48 @@ function clientFields({ clients, options }: ServerContext): Fields {
   ];
 }
 
-function statFields({ stats, meter, pubsub }: ServerContext): Fields {
+function statFields({ options, stats, meter, pubsub }: ServerContext): Fields {
   return [
     ['total_connections_received', stats.connections],
     ['total_commands_processed', stats.commands],
     ['instantaneous_ops_per_sec', Math.round(meter.rates.commands)],
     ['total_net_input_bytes', stats.inputBytes],
     ['total_net_output_bytes', stats.outputBytes],
+    ...zero('total_net_repl_input_bytes total_net_repl_output_bytes'),
     ['instantaneous_input_kbps', (meter.rates.inputBytes / 1024).toFixed(2)],
     ['instantaneous_output_kbps', (meter.rates.outputBytes / 1024).toFixed(2)],
+    ...zero('instantaneous_input_repl_kbps instantaneous_output_repl_kbps', '0.00'),
     ['rejected_connections', stats.rejected],
-    ['evicted_clients', 0],
+    ...zero('sync_full sync_partial_ok sync_partial_err expired_keys'),
+    ...zero('expired_stale_perc', '0.00'),
+    ...zero('expired_time_cap_reached_count expire_cycle_cpu_milliseconds evicted_keys evicted_clients total_eviction_exceeded_time'),
+    ...zero('current_eviction_exceeded_time keyspace_hits keyspace_misses'),
     ['pubsub_channels', pubsub.channelCount],
     ['pubsub_patterns', pubsub.patternCount],
-    ['pubsubshard_channels', 0],
+    ...zero('pubsubshard_channels latest_fork_usec total_forks migrate_cached_sockets slave_expires_tracked_keys'),
+    ...zero('active_defrag_hits active_defrag_misses active_defrag_key_hits active_defrag_key_misses total_active_defrag_time'),
+    ...zero('current_active_defrag_time tracking_total_keys tracking_total_items tracking_total_prefixes unexpected_error_replies'),
     ['total_error_replies', stats.errors],
-    ['unexpected_error_replies', 0],
+    ...zero('dump_payload_sanitizations'),
     ['total_reads_processed', stats.reads],
     ['total_writes_processed', stats.writes],
-    ['client_output_buffer_limit_disconnections', stats.slowSubscribers],
-    ['acl_access_denied_auth', stats.deniedAuth],
-    ['acl_access_denied_cmd', stats.deniedCommand],
-    ['acl_access_denied_key', 0],
-    ['acl_access_denied_channel', stats.deniedChannel],
+    ...zero('io_threaded_reads_processed io_threaded_writes_processed'),
+    ...(isIn(options.identity, '7.2.0') ? zero('client_query_buffer_limit_disconnections') : []),
+    ...(isIn(options.identity, '7.2.0') ? [['client_output_buffer_limit_disconnections', stats.slowSubscribers] as const] : []),
+    ...zero('reply_buffer_shrinks reply_buffer_expands'),
+    ...(isIn(options.identity, '7.2.0') ? refusalFields(stats) : []),
   ];
 }
+
+const refusalFields = (stats: ServerContext['stats']): Fields => [
+  ['acl_access_denied_auth', stats.deniedAuth],
+  ['acl_access_denied_cmd', stats.deniedCommand],
+  ['acl_access_denied_key', 0],
+  ['acl_access_denied_channel', stats.deniedChannel],
+];
+
+/** What a sentinel of ours never has, but exporters look for. */
+const zero = (names: string, value: string | number = 0): Fields => names.split(' ').map((name) => [name, value]);
 
 function cpuFields(): Fields {
   const { user, system } = process.cpuUsage();
@@ -121,5 +140,7 @@ function cpuFields(): Fields {
     ['used_cpu_user', seconds(user)],
     ['used_cpu_sys_children', seconds(0)],
     ['used_cpu_user_children', seconds(0)],
+    ['used_cpu_sys_main_thread', seconds(system)],
+    ['used_cpu_user_main_thread', seconds(user)],
   ];
 }
