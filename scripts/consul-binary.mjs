@@ -53,7 +53,9 @@ function fetchPackage() {
   const work = mkdtempSync(join(cacheFolder(), 'consul-'));
   try {
     const [parts, download, tree] = ['parts', 'download', 'tree'].map((name) => join(work, name));
-    for (const folder of [parts, download, join(work, 'lists/partial'), join(work, 'cache/archives/partial')]) mkdirSync(folder, { recursive: true });
+    for (const folder of [parts, download, join(work, 'lists/partial'), join(work, 'cache/archives/partial')]) {
+      mkdirSync(folder, { recursive: true });
+    }
     const { name, text } = olderSource();
     writeFileSync(join(parts, name), text);
     const settings = {

@@ -156,6 +156,12 @@ export class Reconciler {
     for (const publisher of this.#publishers) this.#want(this.#pairOf(publisher, route.master), route);
   }
 
+  /** An output saw that what it published was changed, or that it can be reached again: looks now instead of at the next timer. */
+  recheck(output: string, master: string): void {
+    const pair = this.#pairs.get(`${output}\n${master}`);
+    if (pair !== undefined && pair.wanted !== null && pair.attempt === null) this.#wake(pair);
+  }
+
   /** The master is no longer monitored: every output withdraws it, except those that are frozen (rule 4: deletions included). */
   forget(master: string): void {
     if (this.#closing !== null) return;
