@@ -31,7 +31,10 @@ import type { ConfFile } from './sentinel/runtime/conf-file.js';
 import { ConfigStore } from './sentinel/runtime/config-store.js';
 import { Sentinel } from './sentinel/runtime/sentinel.js';
 import { SentinelServer } from './sentinel/runtime/server/server.js';
-import { serverOptionsOf } from './sentinel/runtime/server-settings.js';
+import { linkOptionsOf, serverLines, serverOptionsOf } from './sentinel/runtime/server-settings.js';
+import type { UsersNow } from './sentinel/runtime/server-settings.js';
+import type { TlsSettings } from './sentinel/runtime/tls-settings.js';
+import type { LogLevelName } from './sentinel/index.js';
 import { formatAddress } from './sentinel/wire/address.js';
 import type { ServerIdentity } from './sentinel/wire/identity.js';
 import { millis } from './time.js';
@@ -41,7 +44,10 @@ export interface AgentOptions {
   /** Null for a plain drop-in sentinel. */
   readonly config: PointsmanConfig | null;
   readonly identity: ServerIdentity;
+  readonly tls: TlsSettings;
   readonly log: Log;
+  /** SENTINEL CONFIG SET loglevel. */
+  readonly onLogLevel: (level: LogLevelName) => void;
   /** SHUTDOWN on the port. */
   readonly onShutdown: () => void;
   /** SENTINEL SIMULATE-FAILURE. */
@@ -61,6 +67,8 @@ export class Agent {
   readonly #server: SentinelServer;
   readonly sentinel: Sentinel;
   #listeners: DnsListeners | null = null;
+  /** Until a command changes them, the lines of the file and its includes say it all. */
+  #usersChanged = false;
   #admin: AdminServer | null = null;
 
   constructor(options: AgentOptions) {
@@ -98,11 +106,18 @@ export class Agent {
       reply: (client, value) => this.#server.reply(client, value),
       whyNotMonitorable: (name) => this.#dns?.whyNotAddable(name) ?? null,
     });
-    this.#server = new SentinelServer(serverOptionsOf(file, options.identity, log.child({ part: 'server' })), gate);
+    this.#server = new SentinelServer(serverOptionsOf(file, options.identity, options.tls.server, log.child({ part: 'server' })), gate);
     this.#server.onShutdown(options.onShutdown);
+    this.#server.onUsersChanged(() => {
+      this.#usersChanged = true;
+      void this.sentinel.persist();
+    });
     this.sentinel = new Sentinel({
       state,
       store: new ConfigStore(file.path),
+      links: linkOptionsOf(file, options.tls),
+      extraLines: () => serverLines(this.#usersNow(), state.settings.logLevel),
+      onLogLevel: options.onLogLevel,
       log: log.child({ part: 'sentinel' }),
       projectRoute,
       sameRoute,
@@ -144,6 +159,10 @@ export class Agent {
   async #claimStateFile(): Promise<void> {
     if (this.#options.file.conf.globals.myId !== null || (await this.sentinel.persist())) return;
     throw new FatalError('STATE_UNWRITABLE', `state file ${this.#options.file.path} cannot be written`, EXIT.stateUnwritable);
+  }
+
+  #usersNow(): UsersNow | null {
+    return this.#usersChanged ? { lines: this.#server.userLines(), implied: this.#server.impliedUserLine() } : null;
   }
 
   #makeDns(section: DnsSection, config: PointsmanConfig): DnsPublisher {

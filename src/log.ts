@@ -33,6 +33,13 @@ export interface LogOptions {
   readonly destination?: number | string | DestinationStream;
 }
 
+const families = new WeakMap<object, Log[]>();
+
+/** Changes the level of a root log and of every part's; children of pino keep the one they were born with. */
+export function setLogLevel(root: Log, level: LogOptions['level']): void {
+  for (const each of families.get(root) ?? [root]) each.level = level;
+}
+
 /** The root log. A destination that can't be written to loses lines and never stops the program. */
 export function createLog({ level, format, destination = 2 }: LogOptions): Log {
   const sink = typeof destination === 'object' ? destination : openSink(destination);
@@ -49,7 +56,13 @@ export function createLog({ level, format, destination = 2 }: LogOptions): Log {
   );
   // Children inherit this from the root's prototype chain; the formatter for bindings they would not.
   const child = root.child;
-  root.child = function childWithoutSecrets(this: typeof root, bindings: object) { return child.call(this, redactFields(bindings)); } as typeof child;
+  const family: Log[] = [root];
+  root.child = function childWithoutSecrets(this: typeof root, bindings: object) {
+    const born = child.call(this, redactFields(bindings));
+    family.push(born);
+    return born;
+  } as typeof child;
+  families.set(root, family);
   return root;
 }
 

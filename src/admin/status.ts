@@ -23,6 +23,8 @@ export interface MasterStatus {
   readonly trusted: boolean;
   readonly confirmed: boolean;
   readonly phase: string;
+  /** What somebody should look at, in words; empty = nothing. */
+  readonly alarms: readonly string[];
   readonly replicas: readonly NodeStatus[];
   readonly sentinels: readonly NodeStatus[];
   readonly outputs: readonly OutputStatus[];
@@ -40,6 +42,14 @@ export function statusOf(state: Readonly<SentinelState>, outputs: readonly Outpu
     sentinel: { id: state.myId, epoch: state.currentEpoch, tilt: state.tiltSinceMs !== null },
     masters: [...state.masters.values()].map((master) => describeMaster(state, master, outputs)),
   };
+}
+
+function alarmsOf(master: Master): string[] {
+  const { reborn, foreign } = master.caution;
+  return [
+    ...(reborn?.kind === 'empty' ? ['the master was reborn with a new run id, its data set is lost'] : []),
+    ...[...foreign].map(([key, owner]) => `replica ${key} belongs to another master, ${owner}`),
+  ];
 }
 
 function describeMaster(state: Readonly<SentinelState>, master: Master, outputs: readonly OutputStatus[]): MasterStatus {
@@ -60,6 +70,7 @@ function describeMaster(state: Readonly<SentinelState>, master: Master, outputs:
     trusted: published.trusted,
     confirmed: published.confirmed,
     phase: published.phase,
+    alarms: alarmsOf(master),
     replicas: [...master.replicas.values()].map((replica) => node(replica, whyNotEligible(state, master, replica, state.previousMs))),
     sentinels: [...master.peers.values()].map((peer) => node(peer, null)),
     outputs: outputs.filter((output) => output.master === master.name),

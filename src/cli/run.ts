@@ -9,11 +9,12 @@ import type { PointsmanConfig } from '../config/config.js';
 import { identity as readIdentity } from '../config/values.js';
 import { EXIT, messageOf } from '../errors.js';
 import type { Log } from '../log.js';
-import { createLog } from '../log.js';
-import type { Input } from '../sentinel/index.js';
+import { createLog, setLogLevel } from '../log.js';
+import type { Input, LogLevelName } from '../sentinel/index.js';
 import { describe } from '../sentinel/index.js';
 import type { ServerIdentity } from '../sentinel/wire/identity.js';
 import { DEFAULT_IDENTITY, bannerOf } from '../sentinel/wire/identity.js';
+import { tlsSettingsOf } from '../sentinel/runtime/tls-settings.js';
 import { loadBoth, loadSentinel, refuseFaults } from './load-files.js';
 
 /** Set in the child of `daemonize yes`, so that it does not fork again. */
@@ -60,30 +61,32 @@ async function serve({ file, config, identity }: Plan, warnings: readonly string
   enterDirectory(file);
   const log = makeLog(config, word('logfile'), word('loglevel'));
   for (const warning of warnings) log.warn(warning);
+  if (word('syslog-enabled').toLowerCase() === 'yes') log.warn('syslog-enabled has no effect: the log goes to standard error or to logfile');
+  const tls = tlsSettingsOf(file);
   const removePidFile = writePidFile(word('pidfile'), log);
 
-  let agent: Agent;
   let crashed = false;
-  const ended = new Promise<number>((resolve) => {
-    const onCrash = (code: number): void => {
-      crashed = true;
-      resolve(code);
-    };
-    agent = new Agent({ file, config, identity, log, onShutdown: () => resolve(EXIT.ok), onCrash });
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => {
-      log.info({ signal }, 'stopping');
-      resolve(EXIT.ok);
-    });
-    process.on('SIGHUP', () => log.warn('SIGHUP: pointsman.yaml is not read again by this version; the running configuration stays'));
-    process.on('SIGUSR1', () => log.info(`state\n${describe(agent.sentinel.state)}`));
-    dumpOnBug(() => agent, log);
+  let end: (status: number) => void = () => undefined;
+  const ended = new Promise<number>((resolve) => (end = resolve));
+  const onCrash = (code: number): void => {
+    crashed = true;
+    end(code);
+  };
+  const onLogLevel = (level: LogLevelName): void => setLogLevel(log, levelOf(level));
+  const agent = new Agent({ file, config, identity, tls, log, onShutdown: () => end(EXIT.ok), onCrash, onLogLevel });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => {
+    log.info({ signal }, 'stopping');
+    end(EXIT.ok);
   });
-  await agent!.start();
-  log.info({ id: agent!.sentinel.state.myId, masters: [...agent!.sentinel.state.masters.keys()] }, 'running');
+  process.on('SIGHUP', () => log.warn('SIGHUP: pointsman.yaml is not read again by this version; the running configuration stays'));
+  process.on('SIGUSR1', () => log.info(`state\n${describe(agent.sentinel.state)}`));
+  dumpOnBug(() => agent, log);
+  await agent.start();
+  log.info({ id: agent.sentinel.state.myId, masters: [...agent.sentinel.state.masters.keys()] }, 'running');
   const status = await ended;
   // A simulated crash leaves everything as it lies.
   if (crashed) return status;
-  await agent!.stop();
+  await agent.stop();
   removePidFile();
   return status;
 }

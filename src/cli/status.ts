@@ -53,7 +53,7 @@ async function fetchStatus(address: Address): Promise<AgentStatus> {
 }
 
 function isWell(master: MasterStatus): boolean {
-  return master.state === 'ok' && master.trusted && master.confirmed && master.outputs.every((output) => output.state === 'published');
+  return master.state === 'ok' && master.trusted && master.confirmed && master.alarms.length === 0 && master.outputs.every((output) => output.state === 'published');
 }
 
 function table(view: AgentStatus): string {
@@ -83,7 +83,7 @@ function masterLines(master: MasterStatus): string[] {
     output.state,
     output.lastError === null ? `order ${output.publishedOrder ?? '-'} of ${output.wantedOrder ?? '-'}` : output.lastError.message,
   ]);
-  return [...columns(rows), ...columns([...nodes, ...outputs]).map((line) => `  ${line}`)];
+  return [...columns(rows), ...master.alarms.map((text) => `  ALARM ${text}`), ...columns([...nodes, ...outputs]).map((line) => `  ${line}`)];
 }
 
 function columns(rows: readonly (readonly string[])[]): string[] {

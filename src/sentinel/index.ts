@@ -8,6 +8,6 @@ export { describe } from './core/describe.js';
 export { LIMITS } from './core/limits.js';
 export type { Effect, EventLevel } from './core/effect.js';
 export type { Input, ReplyTag } from './core/input.js';
-export type { Instance, Master, NodeAddress, Peer, Replica, SentinelState } from './core/state.js';
+export type { Instance, LogLevelName, Master, NodeAddress, Peer, Replica, SentinelState } from './core/state.js';
 export { announcedHost, currentMasterAddress, isDisconnected, promotedReplica } from './core/state.js';
 export { whyNotEligible } from './core/promotion.js';

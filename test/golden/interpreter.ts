@@ -133,6 +133,20 @@ function setReply(rig: Rig, words: Words): void {
   else node.canned.set(word(words, 1), text.startsWith('-') ? error(text.slice(1)) : simple(text.replace(/^\+/, '')));
 }
 
+/** A client at s1 writes `count` values. */
+function write(rig: Rig, words: Words): void {
+  const { host, port } = addressOf(word(words, 0));
+  const count = Number(words.plain[1] ?? 1);
+  const socket = rig.network.connect(rig.machine('s1'), host, port, {
+    up: () => {
+      for (let value = 1; value <= count; value++) socket.send({ kind: 'request', argv: ['SET', String(value)] });
+    },
+    receive: () => undefined,
+    closed: () => undefined,
+  });
+  rig.run(10);
+}
+
 function setNode(rig: Rig, words: Words): void {
   const node = rig.node(word(words, 0));
   node.priority = number(words, 'priority', node.priority);
@@ -214,6 +228,9 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   reply: setReply,
   /** `redis r1 follow m1`, `redis r1 lead`: by an operator's hand. */
   redis: (rig, words) => rig.node(word(words, 0)).follow(words.plain[1] === 'lead' ? null : addressOf(word(words, 2))),
+  /** `add-node r8`: a master of its own that no sentinel knows. `write m1 3`: three writes. */
+  'add-node': (rig, words) => rig.addNode(word(words, 0), null),
+  write,
   /** `set r1 priority=10 offset=500 runid=a`. */
   set: setNode,
   /** `clock s1 5000`: its clock jumps, or back with -5000. `stall s1 3000`: the process stops for so long. */

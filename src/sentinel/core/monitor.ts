@@ -22,7 +22,9 @@ export const NEVER = Number.POSITIVE_INFINITY as Millis;
 
 /** Reconnects at most once per ping period (3.2). */
 export function reconnectDueMs(state: SentinelState, instance: Instance): Millis {
-  if (!isDisconnected(instance) || instance.address.port === 0 || instance.address.ip === '') return NEVER;
+  if (!isDisconnected(instance) || instance.address.port === 0) return NEVER;
+  // Without an IP there is nothing to connect to, but a name to ask for again.
+  if (instance.address.ip === '' && !state.settings.resolveHostnames) return NEVER;
   return addMs(instance.link.lastReconnectMs, state.tunables.pingPeriodMs);
 }
 
@@ -31,6 +33,7 @@ export function reconnect(turn: Turn, instance: Instance): void {
   const { link, address } = instance;
   link.lastReconnectMs = turn.now;
   if (turn.state.settings.resolveHostnames && !isIpAddress(address.host)) turn.effects.push({ kind: 'resolve', host: address.host });
+  if (address.ip === '') return;
   if (link.command === null) {
     link.pending = 0;
     openConnection(turn, instance, 'command');

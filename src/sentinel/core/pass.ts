@@ -20,11 +20,11 @@ import { judgeTrust, trustDueMs } from './trust.js';
 import type { Turn } from './turn.js';
 
 export function passOver(turn: Turn, master: Master): void {
+  if (turn.state.tiltSinceMs === null) takeFromReserve(turn, master);
   // A failover may replace replicas while we walk: handle those that were there at the start.
   for (const instance of [...master.replicas.values(), ...master.peers.values()]) handleInstance(turn, instance);
   handleInstance(turn, master);
   if (turn.state.tiltSinceMs === null) {
-    takeFromReserve(turn, master);
     judgeOdown(turn, master);
     resumePrepare(turn, master);
     watchSilentState(turn, master);

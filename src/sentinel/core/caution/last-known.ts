@@ -5,6 +5,7 @@
  * has listed its replicas again, they are taken back as candidates (and shown once they answer). Stock starts the clock anew and,
  * with the master dead, can never promote anything again.
  */
+import { silentForMs } from '../down.js';
 import { createReplica } from '../instance.js';
 import type { Master, Replica } from '../state.js';
 import { resetMaster } from '../switch-master.js';
@@ -34,10 +35,11 @@ export function dropReserve(master: Master): void {
   master.caution.lastKnown = [];
 }
 
-/** In every pass: a master that is down can't list its replicas. */
+/** At the begin of every pass: a master that is going down won't list its replicas. In time for them to have answered when it is down. */
 export function takeFromReserve(turn: Turn, master: Master): void {
   const { caution } = master;
-  if (master.sdownSinceMs === null || caution.lastKnown.length === 0) return;
+  if (caution.lastKnown.length === 0) return;
+  if (master.sdownSinceMs === null && silentForMs(master, turn.now) <= master.downAfterMs / 2) return;
   for (const address of caution.lastKnown) {
     const replica = createReplica(turn.state, master, address, turn.now);
     if (replica === null) continue;

@@ -70,6 +70,7 @@ function deleteUsers(context: ServerContext, client: Client, names: readonly str
   if (names.includes('default')) return error("ERR The 'default' user cannot be removed");
   const deleted = names.filter((name) => context.acl.deleteUser(name));
   for (const name of deleted) endClients(context, client, name, () => true);
+  if (deleted.length > 0) context.usersChanged();
   return integer(deleted.length);
 }
 
@@ -78,6 +79,7 @@ function setUser(context: ServerContext, client: Client, name: string, rules: re
   const fault = context.acl.setUser(name, rules);
   if (fault !== null) return error(`ERR ${fault}`);
   endForbiddenListeners(context, client, name);
+  context.usersChanged();
   return OK;
 }
 

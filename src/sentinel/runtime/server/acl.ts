@@ -83,6 +83,11 @@ export class Acl {
     return this.aclFile === null ? this.all().map(describeUserForFile) : [];
   }
 
+  /** The line of the user `default` as requirepass alone makes it. */
+  get impliedLine(): string {
+    return describeUserForFile(this.#freshDefault());
+  }
+
   /** Reads the ACL file and replaces all users; the sentence why not, or null. */
   async load(): Promise<string | null> {
     const path = this.aclFile ?? '';

@@ -24,6 +24,8 @@ export interface ServerContext {
   readonly clients: ReadonlyMap<number, Client>;
   /** `performance.now()` of the start. */
   readonly startedAtMs: number;
+  /** Users were changed by a command: tells the owner, who keeps them in sentinel.conf. */
+  usersChanged(): void;
   /** SHUTDOWN: tells the owner; the server itself goes on until it is closed. */
   shutdown(): void;
 }

@@ -62,7 +62,7 @@ function serverFields({ options, startedAtMs }: ServerContext): Fields {
     ['process_id', process.pid],
     ['process_supervised', 'no'],
     ['run_id', options.processRunId],
-    ['tcp_port', options.port],
+    ['tcp_port', options.port === 0 ? (options.tls?.port ?? 0) : options.port],
     ['server_time_usec', nowMs * 1000],
     ['uptime_in_seconds', uptimeSeconds],
     ['uptime_in_days', Math.floor(uptimeSeconds / 86_400)],

@@ -3,6 +3,7 @@
  */
 import type { ServerIdentity } from '../../wire/identity.js';
 import type { RespValue } from '../../wire/resp-value.js';
+import type { TlsListenOptions } from '../tls-settings.js';
 
 /** The part of a pino logger that the server uses. */
 export interface ServerLog {
@@ -17,7 +18,11 @@ export interface ServerOptions {
   readonly bind: readonly string[];
   /** 0: no TCP. */
   readonly port: number;
+  /** A second port, at the same addresses, that speaks TLS. */
+  readonly tls?: TlsListenOptions;
   readonly unixSocket?: string;
+  /** Octal mode of the unix socket. */
+  readonly unixSocketMode?: number;
   /** Password of the user `default`; null or empty: none. */
   readonly requirePass: string | null;
   /** `user <name> <rule> ...` lines of sentinel.conf. */

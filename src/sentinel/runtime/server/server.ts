@@ -41,6 +41,7 @@ export class SentinelServer {
   readonly #host: ClientHost;
   readonly #clients = new Map<number, Client>();
   readonly #shutdownCallbacks: (() => void)[] = [];
+  readonly #usersCallbacks: (() => void)[] = [];
   #nextId = 1;
   #housekeeping: NodeJS.Timeout | null = null;
   #closed = false;
@@ -59,6 +60,7 @@ export class SentinelServer {
       garbage: new LogThrottle(options.log),
       clients: this.#clients,
       startedAtMs: performance.now(),
+      usersChanged: () => this.#usersCallbacks.forEach((callback) => callback()),
       shutdown: () => this.#shutdownCallbacks.forEach((callback) => callback()),
     };
     this.#context = context;
@@ -106,6 +108,16 @@ export class SentinelServer {
   /** The `user ...` lines for sentinel.conf; none when an ACL file holds the users. */
   userLines(): string[] {
     return this.#context.acl.userLines();
+  }
+
+  /** That of the user `default` while requirepass says it all. */
+  impliedUserLine(): string {
+    return this.#context.acl.impliedLine;
+  }
+
+  /** Called when ACL SETUSER or DELUSER changed a user. */
+  onUsersChanged(callback: () => void): void {
+    this.#usersCallbacks.push(callback);
   }
 
   /** Called when a client says SHUTDOWN. */
