@@ -283,6 +283,7 @@ export function observePromotion(turn: Turn, master: Master, promoted: Replica):
   enter(turn, failover, 'reconf_slaves');
   master.published.role = 'leader';
   master.published.previous = master.address;
+  master.published.leaderId = turn.state.myId;
   master.published.previousRunId = master.runId;
   master.published.sinceMs = turn.now;
   master.published.phase = 'failover';

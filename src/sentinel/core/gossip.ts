@@ -111,7 +111,7 @@ function adoptConfiguration(turn: Turn, master: Master, peer: Peer, hello: Hello
     dropOutdatedFailover(turn, master);
     const ended = endSilentState(turn, master, current, 'another sentinel re-asserted the original');
     if (ended === null) return;
-    notePublished(turn, master, before, 'aborted');
+    notePublished(turn, master, peer, before, 'aborted');
     announceMove(turn, master, before, current);
     master.failoverStartMs = 0 as Millis;
     return;
@@ -119,7 +119,7 @@ function adoptConfiguration(turn: Turn, master: Master, peer: Peer, hello: Hello
   announce(turn, 'warning', '+config-update-from', peer);
   settleClient(turn, master, 'NOQUORUM another sentinel was elected');
   const ended = endSilentState(turn, master, target, 'another replica was promoted');
-  notePublished(turn, master, before, 'failover');
+  notePublished(turn, master, peer, ended?.kind === 'done' ? current : before, 'failover');
   if (ended?.kind === 'abort' && ended.advertised !== null) announceMove(turn, master, before, target);
   else announceSwitch(turn, master, host, port);
   switchAddress(turn, master, target);
@@ -134,7 +134,9 @@ function dropOutdatedFailover(turn: Turn, master: Master): void {
   master.failover = null;
 }
 
-function notePublished(turn: Turn, master: Master, before: NodeAddress, phase: 'failover' | 'aborted'): void {
+function notePublished(turn: Turn, master: Master, teller: Peer, before: NodeAddress, phase: 'failover' | 'aborted'): void {
+  // Our vote knows who made it; the teller may only pass it on.
+  master.published.leaderId = master.leaderEpoch === master.configEpoch && master.leader !== null ? master.leader : teller.runId;
   master.published.role = 'observer';
   master.published.previous = before;
   master.published.previousRunId = master.runId;

@@ -274,6 +274,8 @@ export interface ResyncDebt {
   /** When the forced resync was last sent by us. */
   sentMs: Millis;
   sinceMs: Millis;
+  /** It was the master before: first, at once, outside parallel-syncs. */
+  readonly formerMaster: boolean;
   /** The former target of an abort: made read-only again in the same transaction. */
   readonly readOnly: boolean;
 }
@@ -289,6 +291,8 @@ export interface PublishedView {
   role: 'leader' | 'observer';
   /** The primary before this one; null until a change was seen. */
   previous: NodeAddress | null;
+  /** Which sentinel made this configuration, as far as we know; it pays the debts. */
+  leaderId: RunId | null;
   /** Run id of that node as it was when it was the primary. */
   previousRunId: RunId;
   sinceMs: Millis;

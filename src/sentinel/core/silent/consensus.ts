@@ -28,7 +28,8 @@ const EFFECTIVE_PERIODS = 3;
 export function enterAsInitiator(turn: Turn, master: Master, target: NodeAddress, doneEpoch: Epoch, client: number | null): void {
   enter(turn, master, target, doneEpoch, true);
   const silent = must(master.silent, 'the silent state was entered');
-  silent.client = client;
+  // A renewal has nobody of its own waiting; who waits since the prepare goes on waiting.
+  silent.client = client ?? silent.client;
   judgeEffective(turn, master);
 }
 

@@ -35,14 +35,24 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
   for (const debtor of debtors) {
     if (sameNode(debtor, address)) continue;
     const key = formatAddress({ host: announcedHost(turn.state.settings, debtor) || debtor.host, port: debtor.port });
-    master.debts.set(key, { baseline, sentMs: 0 as Millis, sinceMs: turn.now, readOnly: kind === 'abort' });
+    master.debts.set(key, { baseline, sentMs: 0 as Millis, sinceMs: turn.now, formerMaster: debtor === master.address, readOnly: kind === 'abort' });
   }
 }
 
-/** The leader pays; when it is gone for 2 hello periods, the others by run id. */
+/** The leader pays; when it has not been heard for 2 hello periods, the others by run id. */
 function payerFromMs(state: SentinelState, master: Master, debt: ResyncDebt): Millis {
-  if (master.published.role === 'leader') return debt.sinceMs;
-  return addMs(debt.sinceMs, 2 * state.tunables.publishPeriodMs * (1 + rankOf(master, state.myId)));
+  const { role, leaderId } = master.published;
+  if (role === 'leader') return debt.sinceMs;
+  const leader = leaderId === null ? undefined : master.peers.get(leaderId);
+  const heardMs = Math.max(debt.sinceMs, leader?.lastHelloMs ?? 0) as Millis;
+  return addMs(heardMs, state.tunables.publishPeriodMs * (3 + 2 * rankOf(master, state.myId)));
+}
+
+/** Not before this; a node that follows is copying, and a copy is never started twice. */
+function payableMs(state: SentinelState, master: Master, replica: Replica, debt: ResyncDebt): Millis {
+  const payerMs = payerFromMs(state, master, debt);
+  if (debt.sentMs === 0) return payerMs;
+  return follows(state, master, replica) ? NEVER : Math.max(payerMs, debt.sentMs + REPEAT_MS) as Millis;
 }
 
 export function debtsDueMs(state: SentinelState, master: Master): Millis {
@@ -50,7 +60,7 @@ export function debtsDueMs(state: SentinelState, master: Master): Millis {
   for (const [key, debt] of master.debts) {
     const replica = master.replicas.get(key);
     if (replica === undefined || isDisconnected(replica)) continue;
-    due = Math.min(due, Math.max(payerFromMs(state, master, debt), debt.sentMs === 0 ? 0 : debt.sentMs + REPEAT_MS));
+    due = Math.min(due, payableMs(state, master, replica, debt));
   }
   return due as Millis;
 }
@@ -71,19 +81,20 @@ export function payDebts(turn: Turn, master: Master): void {
       persist(turn);
       continue;
     }
-    const isFormerMaster = master.published.previous !== null && sameNode(replica.address, master.published.previous);
-    if (debt.sentMs !== 0 && turn.now < debt.sentMs + REPEAT_MS) copying++;
-    else if (turn.now >= payerFromMs(turn.state, master, debt) && (isFormerMaster || copying < master.parallelSyncs)) {
-      if (sendForcedResync(turn, master, replica, debt)) copying++;
-    }
+    const isDue = turn.now >= payableMs(turn.state, master, replica, debt);
+    if (isDue && (debt.formerMaster || copying < master.parallelSyncs)) sendForcedResync(turn, master, replica, debt);
+    if (!debt.formerMaster && debt.sentMs !== 0) copying++;
   }
 }
 
 function isPaid(state: SentinelState, master: Master, replica: Replica, debt: ResyncDebt): boolean {
   if (debt.baseline === null || master.syncFull === null || master.syncFull <= debt.baseline) return false;
   if (replica.infoRefreshMs === null || replica.infoRefreshMs <= debt.sentMs || replica.roleReported !== 'replica') return false;
-  const follows = replica.masterHost !== null && replica.masterPort === master.address.port && sameHost(state, master.address, replica.masterHost);
-  return follows && replica.masterLinkUp;
+  return follows(state, master, replica) && replica.masterLinkUp;
+}
+
+function follows(state: SentinelState, master: Master, replica: Replica): boolean {
+  return replica.masterHost !== null && replica.masterPort === master.address.port && sameHost(state, master.address, replica.masterHost);
 }
 
 /** One MULTI: follow, leave (a new replication id), follow; clients cut; a pause of the move lifted. */

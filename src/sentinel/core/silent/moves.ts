@@ -183,7 +183,8 @@ export function concludeMove(turn: Turn, master: Master, failover: Failover, add
   const pausedOriginal = sameNode(address, master.address);
   master.configEpoch = failover.epoch;
   master.published.role = 'leader';
-  master.published.previous = before;
+  master.published.previous = pausedOriginal ? before : master.address;
+  master.published.leaderId = turn.state.myId;
   master.published.previousRunId = master.runId;
   master.published.sinceMs = turn.now;
   master.published.confirmed = true;
