@@ -100,8 +100,8 @@ const CASES: readonly (readonly [string, Core, RegExp])[] = [
     /^no busy loop/,
   ],
   [
-    'nobody ever becomes master',
-    withEffects((effects) => effects.filter((effect) => slaveofTarget(effect) !== 'NO')),
+    'nobody says hello',
+    withEffects((effects) => effects.filter((effect) => !(effect.kind === 'send' && effect.argv[0] === 'PUBLISH'))),
     /^I9/,
   ],
   [
@@ -125,5 +125,5 @@ describe('a core is caught in which', () => {
       return;
     }
     throw new Error(`not caught in ${MAX_SEEDS} seeds`);
-  }, 120_000);
+  }, 300_000);
 });
