@@ -2,9 +2,10 @@
  * The processes that the demo starts: each with a log file, and none outlives the demo.
  *
  * They run in process groups of their own, so that Ctrl-C reaches the demo alone and it can still count before they end. The end
- * is asked for by TERM and, after a moment, enforced; when this process dies of an error, by KILL at once.
+ * is asked for by TERM and, after a moment, enforced; when this process dies of an error, by KILL at once. Where the machine has a
+ * setpriv that can do so, the kernel itself kills them when this process is killed.
  */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { accessSync, closeSync, constants, openSync, readFileSync, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
@@ -21,6 +22,12 @@ export function findProgram(name: string, hint: string): string {
   const found = [...folders, ...MORE_FOLDERS].map((folder) => join(folder, name)).find(isProgram);
   if (found !== undefined) return found;
   throw new FatalError('SETUP_MISSING', `${name} is not in the PATH: ${hint}`, EXIT.missingTool, { program: name });
+}
+
+/** What to put before a command so that it dies with its parent; empty where the machine can't. */
+function deathBond(): readonly string[] {
+  const bond = ['setpriv', '--pdeathsig', 'KILL', '--'];
+  return spawnSync('setpriv', [...bond.slice(1), 'true'], { stdio: 'ignore' }).status === 0 ? bond : [];
 }
 
 function isProgram(path: string): boolean {
@@ -71,6 +78,7 @@ export class Child {
 /** All processes of one run; their logs are `<name>.log` in `logFolder`. */
 export class Children {
   readonly #children: Child[] = [];
+  readonly #bond = deathBond();
   readonly #onExit = (): void => this.#killAll();
 
   constructor(readonly logFolder: string) {
@@ -80,7 +88,7 @@ export class Children {
   start(name: string, argv: readonly string[], cwd: string, env: NodeJS.ProcessEnv = process.env): Child {
     const logPath = join(this.logFolder, `${name}.log`);
     const log = openSync(logPath, 'a');
-    const [command = '', ...args] = argv;
+    const [command = '', ...args] = [...this.#bond, ...argv];
     const child = new Child(name, logPath, spawn(command, args, { cwd, env, detached: true, stdio: ['ignore', log, log] }));
     closeSync(log);
     this.#children.push(child);

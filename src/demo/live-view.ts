@@ -48,7 +48,8 @@ export class LiveView {
   }
 
   #redraw(state: LiveState): void {
-    const width = Math.max(20, (this.#out.columns ?? 80) - 1);
+    // A terminal that does not know its width says 0.
+    const width = Math.max(20, (this.#out.columns || 80) - 1);
     const lines = [...screenOf(state), ...this.#events].map((line) => [...line].slice(0, width).join(''));
     const back = this.#drawnLines === 0 ? '' : `\x1b[${this.#drawnLines}A`;
     this.#out.write(`${back}\x1b[0J${lines.join('\n')}\n`);

@@ -32,27 +32,32 @@ export function median(values: readonly number[]): number {
   return ((low ?? NaN) + (high ?? NaN)) / 2;
 }
 
+const TITLE_WIDTH = 40;
+
 const ms = (value: number): string => `${Math.round(value)} ms`;
 const times = (values: readonly number[]): string => values.map((value) => ms(value).padStart(9)).join('');
 
 /** The table. Several rounds: a line each, then the medians. */
 export function showReport(report: DemoReport): string {
   const heads = ['agent 1', 'agent 2', 'agent 3'].map((name) => name.padStart(9)).join('');
-  const lines = [`down-after ${report.downAfterMs} ms`, '', `${''.padEnd(34)}${heads}`];
+  const lines = [`down-after ${report.downAfterMs} ms`, '', `${''.padEnd(TITLE_WIDTH)}${heads}`];
+  const put = (title: string, values: readonly number[], remark = ''): void => {
+    lines.push(`${title.padEnd(TITLE_WIDTH)}${times(values)}${remark}`);
+  };
   report.rounds.forEach((round, index) => {
     const title = report.rounds.length === 1 ? '' : `round ${index + 1}: `;
-    lines.push(`${`${title}kill → DNS`.padEnd(34)}${times(round.dnsMs)}`);
-    lines.push(`${`${title}kill → first accepted write`.padEnd(34)}${times([round.firstWriteMs])}`);
-    lines.push(`${`${title}old master back as replica`.padEnd(34)}${times([round.rejoinedMs])}   after its restart`);
+    put(`${title}kill → DNS`, round.dnsMs);
+    put(`${title}kill → first accepted write`, [round.firstWriteMs]);
+    put(`${title}old master back as replica`, [round.rejoinedMs], '   after its restart');
   });
   if (report.rounds.length > 1) {
     const perAgent = [0, 1, 2].map((agent) => median(report.rounds.map((round) => round.dnsMs[agent] ?? NaN)));
-    lines.push(`${'median: kill → DNS'.padEnd(34)}${times(perAgent)}`);
-    lines.push(`${'median: kill → first accepted write'.padEnd(34)}${times([median(report.rounds.map((round) => round.firstWriteMs))])}`);
+    put('median: kill → DNS', perAgent);
+    put('median: kill → first accepted write', [median(report.rounds.map((round) => round.firstWriteMs))]);
   }
   const { refusedWrites, failedConnects } = report.errors;
   const count = (title: string, value: number, remark = ''): void => {
-    lines.push(`${title.padEnd(34)}${String(value).padStart(9)}${remark === '' ? '' : `   ${remark}`}`);
+    lines.push(`${title.padEnd(TITLE_WIDTH)}${String(value).padStart(9)}${remark === '' ? '' : `   ${remark}`}`);
   };
   count('acknowledged writes', report.acknowledged);
   count('lost at the kill', report.lostAtKill, lossRemark(report));

@@ -63,8 +63,8 @@ describe('demo --once --json', () => {
       expect(round?.promoted).not.toBe(round?.killed);
       expect(round?.dnsMs).toHaveLength(3);
       for (const ms of [...(round?.dnsMs ?? []), round?.firstWriteMs ?? 0]) {
-        // Nobody can know before down-after is over; a busy machine may take its time.
-        expect(ms).toBeGreaterThan(900);
+        // down-after counts from the last answered PING, so a little of it may be over at the kill; a busy machine may take its time.
+        expect(ms).toBeGreaterThan(500);
         expect(ms).toBeLessThan(10_000);
       }
       expect(readdirSync(demo.folder)).toEqual([]);
