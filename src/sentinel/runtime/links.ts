@@ -11,10 +11,8 @@ import type { ReplyTag } from '../core/input.js';
 import type { ChannelKind, ConnectionId } from '../core/state.js';
 import { formatAddress } from '../wire/address.js';
 import { encodeCommand } from '../wire/resp-encoder.js';
-import { encodeCommand } from '../wire/resp-encoder.js';
 import type { RespValue } from '../wire/resp-value.js';
 import { array, bulk, error, integer, NULL, simple } from '../wire/resp-value.js';
-import { boundConnector } from './bound-connector.js';
 import { boundConnector } from './bound-connector.js';
 
 /** What the outside of a link tells its owner; each maps to one input of the core. */
@@ -29,8 +27,6 @@ export interface LinkListener {
 
 export interface LinkOptions {
   readonly tls?: RedisOptions['tls'];
-  /** This end's address (bind-source-addr). */
-  readonly sourceAddress?: string;
   /** This end's address (bind-source-addr). */
   readonly sourceAddress?: string;
 }
@@ -139,14 +135,6 @@ export class Links {
       this.#refusals.set(address, refused.add(command));
     } else if (refused.delete(command) && refused.size === 0) this.#refusals.delete(address);
   }
-}
-
-/** SUBSCRIBE under the name that the server knows it by; to the library, which reads messages by what was sent, it is SUBSCRIBE. */
-function subscribeAs(client: Redis, name: string, channels: readonly string[]): Promise<unknown> {
-  const command = new Command('subscribe', [...channels], { replyEncoding: 'utf8' });
-  command.toWritable = () => encodeCommand([name, ...channels]);
-  void client.sendCommand(command);
-  return command.promise;
 }
 
 /** SUBSCRIBE under the name that the server knows it by; to the library, which reads messages by what was sent, it is SUBSCRIBE. */

@@ -43,8 +43,6 @@ export interface SentinelOptions {
   readonly links?: LinkOptions;
   /** SENTINEL CONFIG SET loglevel. */
   readonly onLogLevel?: (level: LogLevelName) => void;
-  /** SENTINEL CONFIG SET loglevel. */
-  readonly onLogLevel?: (level: LogLevelName) => void;
   /** Lines of the state file beside the core's own (ACL users), and the keys they answer for. */
   readonly extraLines?: () => { readonly lines: readonly ConfLine[]; readonly handled: readonly string[] };
   /** The projection; handed in so that the sentinel doesn't depend on what is made of its state. */
@@ -74,7 +72,6 @@ export class Sentinel {
   #saving = false;
   #carrying = false;
   #logLevel: LogLevelName;
-  #logLevel: LogLevelName;
   #timer: NodeJS.Timeout | null = null;
   #stopped = false;
   #idle: (() => void)[] = [];
@@ -82,7 +79,6 @@ export class Sentinel {
   constructor(options: SentinelOptions) {
     this.#options = options;
     this.state = options.state;
-    this.#logLevel = options.state.settings.logLevel;
     this.#logLevel = options.state.settings.logLevel;
     this.#log = options.log;
     this.#links = new Links(
@@ -137,7 +133,6 @@ export class Sentinel {
     if (this.#recent.length > REMEMBERED_INPUTS) this.#recent.shift();
     const effects = step(this.state, input, this.#now());
     this.#noteLogLevel();
-    this.#noteLogLevel();
     const at = ++this.#steps;
     for (const effect of effects) this.#work.push({ ...effect, step: at });
     for (const master of this.state.touched) this.#noteRoute(master, at);
@@ -180,13 +175,6 @@ export class Sentinel {
     if (this.#timer !== null) clearTimeout(this.#timer);
     const delayMs = Math.max(0, nextDeadline(this.state) - Date.now());
     this.#timer = setTimeout(() => this.dispatch({ kind: 'wake' }), delayMs);
-  }
-
-  #noteLogLevel(): void {
-    const { logLevel } = this.state.settings;
-    if (logLevel === this.#logLevel) return;
-    this.#logLevel = logLevel;
-    this.#options.onLogLevel?.(logLevel);
   }
 
   #noteLogLevel(): void {
