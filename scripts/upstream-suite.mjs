@@ -170,11 +170,16 @@ function equip(tree, command, server) {
     writeFileSync(wrapper, `#!/bin/sh\nexec ${absoluteCommand(command)} "$@"\n`);
     chmodSync(wrapper, 0o755);
   }
-  const harness = join(tree, 'tests/instances.tcl');
-  // Valkey's harness gives data nodes a directive that a redis-server refuses.
-  if (!/valkey/i.test(run(serverPath, ['--version']))) {
-    const lines = readFileSync(harness, 'utf8').split('\n');
-    writeFileSync(harness, lines.filter((line) => !line.includes('enable-debug-assert')).join('\n'));
+  if (!/valkey/i.test(run(serverPath, ['--version']))) speakRedis(tree);
+}
+
+/** Valkey's suite gives its data nodes directives that a redis-server does not know, or knows by another name. */
+function speakRedis(tree) {
+  const tests = join(tree, 'tests/sentinel/tests');
+  for (const path of [join(tree, 'tests/instances.tcl'), ...readdirSync(tests).map((name) => join(tests, name))]) {
+    if (!path.endsWith('.tcl')) continue;
+    const lines = readFileSync(path, 'utf8').split('\n').filter((line) => !line.includes('enable-debug-assert'));
+    writeFileSync(path, lines.join('\n').replaceAll('primaryauth', 'masterauth').replaceAll('primaryuser', 'masteruser'));
   }
 }
 

@@ -108,7 +108,7 @@ export class Lab {
     const folder = join(this.folder, name);
     const dnsPort = spec.dnsPort ?? (await freePort());
     const port = spec.port ?? (await freePort());
-    const conf = this.#writeConf(folder, master, port, spec);
+    const conf = this.writeConf(folder, master, port, spec);
     const yaml = join(folder, 'pointsman.yaml');
     writeFileSync(yaml, [
       'sentinel: { config: sentinel.conf }',
@@ -119,7 +119,7 @@ export class Lab {
       ...(spec.yaml ?? []), '',
     ].join('\n'));
     const argv = [process.execPath, MAIN, 'run', '--config', yaml];
-    return this.#startSentinel({ name, kind: 'ours', port, dnsPort, folder, conf, argv }, spec);
+    return this.start({ name, kind: 'ours', port, dnsPort, folder, conf, argv }, spec);
   }
 
   /** One of ours in place of redis-sentinel: sentinel.conf alone. */
@@ -127,9 +127,9 @@ export class Lab {
     const name = `dropin${this.sentinels.length + 1}`;
     const folder = join(this.folder, name);
     const port = spec.port ?? (await freePort());
-    const conf = this.#writeConf(folder, master, port, spec);
+    const conf = this.writeConf(folder, master, port, spec);
     const argv = [process.execPath, MAIN, 'sentinel', conf];
-    return this.#startSentinel({ name, kind: 'ours', port, dnsPort: null, folder, conf, argv }, spec);
+    return this.start({ name, kind: 'ours', port, dnsPort: null, folder, conf, argv }, spec);
   }
 
   /** A redis-sentinel as Redis ships it. */
@@ -137,8 +137,8 @@ export class Lab {
     const name = `stock${this.sentinels.length + 1}`;
     const folder = join(this.folder, name);
     const port = spec.port ?? (await freePort());
-    const conf = this.#writeConf(folder, master, port, spec);
-    return this.#startSentinel({ name, kind: 'stock', port, dnsPort: null, folder, conf, argv: [program('redis-sentinel'), conf] }, spec);
+    const conf = this.writeConf(folder, master, port, spec);
+    return this.start({ name, kind: 'stock', port, dnsPort: null, folder, conf, argv: [program('redis-sentinel'), conf] }, spec);
   }
 
   async restartSentinel(sentinel: LabSentinel, spec: SentinelSpec = {}): Promise<void> {
@@ -175,7 +175,8 @@ export class Lab {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  #writeConf(folder: string, master: RedisNode, port: number, spec: SentinelSpec): string {
+  /** A sentinel.conf in `folder` that monitors `master` with quorum 2; its path. */
+  writeConf(folder: string, master: RedisNode, port: number, spec: SentinelSpec): string {
     mkdirSync(folder, { recursive: true });
     const conf = join(folder, 'sentinel.conf');
     writeFileSync(conf, [
@@ -188,7 +189,8 @@ export class Lab {
     return conf;
   }
 
-  async #startSentinel(facts: Omit<LabSentinel, 'child' | 'address' | 'env'> & { port: number }, spec: SentinelSpec): Promise<LabSentinel> {
+  /** A sentinel by its whole command line. */
+  async start(facts: Omit<LabSentinel, 'child' | 'address' | 'env'> & { port: number }, spec: SentinelSpec = {}): Promise<LabSentinel> {
     const { port, ...rest } = facts;
     const env = { ...process.env, ...spec.env };
     const child = this.children.start(rest.name, rest.argv, rest.folder, env);

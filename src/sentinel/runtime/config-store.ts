@@ -2,7 +2,8 @@
  * The state file: sentinel.conf, rewritten in place so that a crash at any moment leaves the old text or the new one.
  *
  * New text to a temporary file beside it, fsync, mode and owner of the old one, rename, fsync of the folder. Where a rename
- * is impossible (a single bind-mounted file: EBUSY) the text is written in place. Mirrors rewriteConfigOverwriteFile; unlike
+ * is impossible (a single bind-mounted file: EBUSY) the text is written in place, by one write that also covers what is left of a
+ * longer old text, so that a kill before the file is cut leaves empty lines and not halves. Mirrors rewriteConfigOverwriteFile; unlike
  * stock, mode and owner stay (Divergence D49) and a text that is on disk already is not written again.
  */
 import { randomBytes } from 'node:crypto';
@@ -16,6 +17,11 @@ import { rewriteConf, SENTINEL_KEYS } from '../wire/sentinel-conf.js';
 
 /** Rename is refused though writing is not: a mount point, another file system behind a link, a folder without our write bit. */
 const RENAME_IMPOSSIBLE = new Set(['EBUSY', 'EXDEV', 'EACCES', 'EPERM', 'EROFS']);
+
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
 
 export class ConfigStore {
   readonly #path: string;
@@ -49,25 +55,33 @@ export class ConfigStore {
       if (old.exists && text === old.text) return;
       await this.#replace(text, old.mode, old.owner);
     } catch (fault) {
-      throw new AgentError('PERSIST_FAILED', `state file ${this.#path} cannot be saved: ${messageOf(fault)}`, { path: this.#path }, { cause: fault });
+      const text = `state file ${this.#path} cannot be saved: ${messageOf(fault)}`;
+      throw new AgentError('PERSIST_FAILED', text, { path: this.#path }, { cause: fault });
     }
   }
 
-  async #replace(text: string, mode: number, owner: { uid: number; gid: number } | null): Promise<void> {
+  async #replace(text: string, mode: number, owner: Owner | null): Promise<void> {
     const temporary = `${this.#path}.${randomBytes(6).toString('hex')}`;
     try {
-      await writeThrough(temporary, text, 'wx', mode, owner);
+      await writeThrough(temporary, text, mode, owner);
       await rename(temporary, this.#path);
       await syncFolder(dirname(this.#path));
     } catch (fault) {
       await unlink(temporary).catch(() => undefined);
       if (!RENAME_IMPOSSIBLE.has((fault as NodeJS.ErrnoException).code ?? '')) throw fault;
-      await writeThrough(this.#path, text, 'r+', null, null);
+      await overwrite(this.#path, text);
     }
   }
 }
 
-async function readOrEmpty(path: string): Promise<{ text: string; exists: boolean; mode: number; owner: { uid: number; gid: number } | null }> {
+interface OldFile {
+  readonly text: string;
+  readonly exists: boolean;
+  readonly mode: number;
+  readonly owner: Owner | null;
+}
+
+async function readOrEmpty(path: string): Promise<OldFile> {
   try {
     const [text, { mode, uid, gid }] = await Promise.all([readFile(path, 'utf8'), stat(path)]);
     return { text, exists: true, mode: mode & 0o7777, owner: { uid, gid } };
@@ -77,22 +91,38 @@ async function readOrEmpty(path: string): Promise<{ text: string; exists: boolea
   }
 }
 
-async function writeThrough(path: string, text: string, flags: string, mode: number | null, owner: { uid: number; gid: number } | null): Promise<void> {
+async function writeThrough(path: string, text: string, mode: number, owner: Owner | null): Promise<void> {
   // Restrictive first: a password in the file must not be readable by others for a moment.
-  const file = await open(path, flags, 0o600);
+  const file = await open(path, 'wx', 0o600);
   try {
-    const { bytesWritten } = await file.write(text, 0);
-    if (bytesWritten !== Buffer.byteLength(text)) throw new Error(`only ${bytesWritten} bytes were written`);
-    if (flags === 'r+') await file.truncate(bytesWritten);
+    await writeWhole(file, text);
     if (owner !== null) await adopt(file, owner);
-    if (mode !== null) await file.chmod(mode);
+    await file.chmod(mode);
     await file.sync();
   } finally {
     await file.close();
   }
 }
 
-async function adopt(file: FileHandle, owner: { uid: number; gid: number }): Promise<void> {
+async function overwrite(path: string, text: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    const length = Buffer.byteLength(text);
+    const { size } = await file.stat();
+    await writeWhole(file, text + '\n'.repeat(Math.max(0, size - length)));
+    await file.truncate(length);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function writeWhole(file: FileHandle, text: string): Promise<void> {
+  const { bytesWritten } = await file.write(text, 0);
+  if (bytesWritten !== Buffer.byteLength(text)) throw new Error(`only ${bytesWritten} bytes were written`);
+}
+
+async function adopt(file: FileHandle, owner: Owner): Promise<void> {
   const own = await file.stat();
   if (own.uid === owner.uid && own.gid === owner.gid) return;
   // Only root may give a file away; for everybody else the new owner is the one who writes.

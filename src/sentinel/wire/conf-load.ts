@@ -6,7 +6,7 @@
  * What each `sentinel` line means is in conf-statements.ts; this file reads lines, follows includes and keeps order.
  */
 import { whyNotDirective } from './conf-directives.js';
-import { applyStatement, createSettings, passOf } from './conf-statements.js';
+import { applyStatement, createSettings, forgetUnique, passOf, uniqueKeyOf } from './conf-statements.js';
 import type { ConfGlobals, ConfMaster } from './conf-statements.js';
 import { splitArgs, trimLine } from './conf-tokens.js';
 
@@ -44,6 +44,7 @@ interface Line {
   readonly number: number;
   readonly text: string;
   readonly order: number;
+  readonly isIncluded: boolean;
 }
 
 type Remark = ConfFault & { readonly order: number };
@@ -57,9 +58,14 @@ export function loadSentinelConf(text: string, options: LoadOptions): LoadedConf
   reader.read(text, options.path, 0);
   const settings = createSettings();
   const { faults, warnings, statements, server } = reader;
+  // Divergence D26: what is rewritten is the main file, so its statements count over those of its includes, wherever they stand.
+  const ordered = [...statements.filter(({ line }) => line.isIncluded), ...statements.filter(({ line }) => !line.isIncluded)];
   for (const pass of [1, 2, 3]) {
-    for (const { args, line } of statements) {
+    for (const { args, line } of ordered) {
       if (passOf(args) !== pass) continue;
+      const unique = uniqueKeyOf(args);
+      if (line.isIncluded && unique !== '') settings.included.add(unique);
+      else if (settings.included.delete(unique)) forgetUnique(settings, args);
       const outcome = applyStatement(settings, args);
       if (outcome.kind !== 'applied') (outcome.kind === 'refused' ? faults : warnings).push(remark(line, outcome.message));
     }
@@ -87,7 +93,7 @@ class LineReader {
 
   read(text: string, path: string, depth: number): void {
     for (const [index, raw] of text.split('\n').entries()) {
-      const line = { path, number: index + 1, text: trimLine(raw), order: this.#order++ };
+      const line = { path, number: index + 1, text: trimLine(raw), order: this.#order++, isIncluded: depth > 0 };
       if (line.text !== '' && !line.text.startsWith('#')) this.#readLine(line, depth);
     }
   }

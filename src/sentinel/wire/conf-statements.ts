@@ -70,6 +70,8 @@ export interface Settings {
   readonly masters: Map<string, MasterDraft>;
   /** Names whose monitor line was refused; their other lines are not to blame. */
   readonly refused: Set<string>;
+  /** Of the statements in included files: the keys of {@link uniqueKeyOf}. */
+  readonly included: Set<string>;
 }
 
 /** What became of a statement. */
@@ -91,13 +93,33 @@ export function createSettings(): Settings {
     sentinelUser: null,
     sentinelPass: null,
   };
-  return { globals, masters: new Map(), refused: new Set() };
+  return { globals, masters: new Map(), refused: new Set(), included: new Set() };
 }
 
 /** The pass in which a statement is applied: 1 globals, 2 monitors, 3 the rest. */
 export function passOf(args: readonly string[]): 1 | 2 | 3 {
   const word = args[0]?.toLowerCase() ?? '';
   return word === 'monitor' ? 2 : Object.hasOwn(GLOBAL_STATEMENTS, word) ? 1 : 3;
+}
+
+/** What a statement says that may be said only once: a master's name, a renamed command; '' for all others, where the last one counts. */
+export function uniqueKeyOf(args: readonly string[]): string {
+  const [word = '', name = '', command = ''] = args;
+  switch (word.toLowerCase()) {
+    case 'monitor':
+      return `monitor ${name}`;
+    case 'rename-command':
+      return `rename-command ${command.toUpperCase()} ${name}`;
+    default:
+      return '';
+  }
+}
+
+/** Takes back what an earlier statement with the same {@link uniqueKeyOf} has said. */
+export function forgetUnique(settings: Settings, args: readonly string[]): void {
+  const [word = '', name = '', command = ''] = args;
+  if (word.toLowerCase() === 'monitor') settings.masters.delete(name);
+  else settings.masters.get(name)?.renameCommands.delete(command.toUpperCase());
 }
 
 /** Applies one statement (its words behind `sentinel`). */

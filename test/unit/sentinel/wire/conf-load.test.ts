@@ -203,6 +203,26 @@ describe('include', () => {
     expect(faults).toMatchObject([{ path: 'more.conf', line: 3 }]);
   });
 
+  test.each(['before', 'behind'])('statements of the main file count over those of a file included %s them', (place) => {
+    files.set('group.conf', [
+      'sentinel monitor m 10.0.0.1 6379 1', 'sentinel down-after-milliseconds m 5000', 'sentinel rename-command m CONFIG old',
+      'sentinel parallel-syncs m 3',
+    ].join('\n'));
+    const own = ['sentinel monitor m 10.0.0.2 6380 2', 'sentinel down-after-milliseconds m 7000', 'sentinel rename-command m config new'];
+    const lines = place === 'before' ? ['include group.conf', ...own] : [...own, 'include group.conf'];
+    const { masters, faults } = load(lines.join('\n'));
+    expect(faults).toEqual([]);
+    expect(masters).toMatchObject([{ host: '10.0.0.2', port: 6380, quorum: 2, downAfterMs: 7000, parallelSyncs: 3 }]);
+    expect(masters[0]?.renameCommands).toEqual(new Map([['CONFIG', 'new']]));
+  });
+
+  test('twice in the main file, or twice in the included one, stays a fault', () => {
+    files.set('twice.conf', 'sentinel monitor m 10.0.0.1 6379 1\nsentinel monitor m 10.0.0.2 6379 1');
+    expect(load('include twice.conf').faults).toMatchObject([{ path: 'twice.conf', line: 2, message: 'Duplicate master name.' }]);
+    const own = 'sentinel monitor m 10.0.0.3 6379 1';
+    expect(load(`include twice.conf\n${own}\n${own}`).faults).toHaveLength(2);
+  });
+
   test('a loop is a fault and not the end of the world', () => {
     files.set('loop.conf', 'include loop.conf');
     expect(load('include loop.conf').faults).toMatchObject([{ path: 'loop.conf', line: 1, message: 'includes are nested deeper than 16' }]);

@@ -14,8 +14,8 @@ describe('parseIdentity', () => {
   });
 
   test.each([
-    '', 'redis', 'redis-', 'redis-7', 'redis-7.2', 'redis-7.2.4.1', 'redis-6.2.14', 'valkey-7.2.4', 'Redis-7.2.4', 'redis 7.2.4', 'keydb-7.0.0',
-    'redis-7.2.x', 'redis-7.2.4\n', ' redis-7.2.4', 'redis--7.2.4', 'redis-1000.0.0',
+    '', 'redis', 'redis-', 'redis-7', 'redis-7.2', 'redis-7.2.4.1', 'redis-6.2.14', 'valkey-7.2.4', 'Redis-7.2.4', 'redis 7.2.4',
+    'keydb-7.0.0', 'redis-7.2.x', 'redis-7.2.4\n', ' redis-7.2.4', 'redis--7.2.4', 'redis-1000.0.0',
   ])('%j is none', (text) => expect(parseIdentity(text)).toBeNull());
 });
 
