@@ -91,7 +91,6 @@ describe('a good file', () => {
       log: { level: 'debug', format: 'text' },
     });
     expect(formatFaults(warnings).split('\n')).toEqual(expect.arrayContaining([
-      '/etc/pointsman/pointsman.yaml:18:1 consul: not served by this version, ignored',
       '/etc/pointsman/pointsman.yaml:17:3 dns.transfer: not served by this version, ignored',
       '/etc/pointsman/pointsman.yaml:25:1 vip: not served by this version, ignored',
     ]));
