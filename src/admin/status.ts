@@ -45,10 +45,12 @@ export function statusOf(state: Readonly<SentinelState>, outputs: readonly Outpu
 }
 
 function alarmsOf(master: Master): string[] {
-  const { reborn, foreign } = master.caution;
+  const { reborn, foreign, differing } = master.caution;
   return [
     ...(reborn?.kind === 'empty' ? ['the master was reborn with a new run id, its data set is lost'] : []),
     ...[...foreign].map(([key, owner]) => `replica ${key} belongs to another master, ${owner}`),
+    ...[...differing].map(([runId, theirs]) => `sentinel ${runId} names ${theirs} as the master`),
+    ...(/^loading:1/m.test(master.infoText ?? '') ? ['the master is loading its data set'] : []),
   ];
 }
 

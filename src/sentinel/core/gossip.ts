@@ -6,6 +6,7 @@
 import type { Millis } from '../../time.js';
 import type { Hello } from '../wire/hello.js';
 import { parseHello } from '../wire/hello.js';
+import { noteView } from './caution/differing.js';
 import { adoptEpoch } from './election.js';
 import { makeAddress, sameHost, sameNode } from './hosts.js';
 import { LIMITS } from './limits.js';
@@ -147,9 +148,11 @@ function notePublished(turn: Turn, master: Master, teller: Peer, before: NodeAdd
 /** Counts peers that name the same configuration as we do, until a majority has confirmed what the state file said. */
 function confirm(turn: Turn, master: Master, peer: Peer, hello: Hello): void {
   const { published } = master;
-  if (published.confirmed || hello.configEpoch !== master.configEpoch) return;
+  if (hello.configEpoch !== master.configEpoch) return;
   const current = currentMasterAddress(master);
-  if (hello.master.port !== current.port || !sameHost(turn.state, current, hello.master.host)) return;
+  const agrees = hello.master.port === current.port && sameHost(turn.state, current, hello.master.host);
+  noteView(turn, master, peer, hello, agrees);
+  if (published.confirmed || !agrees) return;
   published.confirmedBy.add(peer.runId);
   const voters = master.peers.size + 1;
   if (1 + published.confirmedBy.size >= Math.floor(voters / 2) + 1) published.confirmed = true;

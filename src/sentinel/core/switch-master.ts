@@ -82,6 +82,7 @@ export function resetMaster(turn: Turn, master: Master, keepPeers: boolean): voi
 function forgetCaution({ caution }: Master): void {
   caution.foreign.clear();
   caution.provisional.clear();
+  caution.differing.clear();
   caution.lastKnown = [];
   caution.reborn = null;
 }

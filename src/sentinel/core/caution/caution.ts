@@ -12,10 +12,12 @@ export interface Caution {
   lastKnown: readonly NodeAddress[];
   /** Keys of replicas that came back from there; not shown before they have answered. */
   readonly provisional: Set<string>;
+  /** What peers with our configEpoch name as master, where it isn't ours: run id → `host:port` (differing.ts). */
+  readonly differing: Map<string, string>;
   /** The master has a new run id: `unread` until an INFO tells whether it has data, then `empty` or nothing (reborn.ts). */
   reborn: { readonly kind: 'unread' } | { readonly kind: 'empty'; readonly sinceMs: Millis } | null;
 }
 
 export function newCaution(): Caution {
-  return { foreign: new Map(), lastKnown: [], provisional: new Set(), reborn: null };
+  return { foreign: new Map(), lastKnown: [], provisional: new Set(), differing: new Map(), reborn: null };
 }
