@@ -55,11 +55,30 @@ function payableMs(state: SentinelState, master: Master, replica: Replica, debt:
   return follows(state, master, replica) ? NEVER : Math.max(payerMs, debt.sentMs + REPEAT_MS) as Millis;
 }
 
+/** Whether this sentinel should send a node in debt its forced resync now; asked before any other command to follow, too. */
+export function isPayable(turn: Turn, master: Master, replica: Replica, debt: ResyncDebt): boolean {
+  return turn.now >= payableMs(turn.state, master, replica, debt);
+}
+
+/** Copies under way that count for parallel-syncs; a node that died in one holds nobody up. */
+function copiesUnderWay(master: Master): number {
+  return [...master.debts].filter(([key, debt]) => {
+    return !debt.formerMaster && debt.sentMs !== 0 && master.replicas.get(key)?.sdownSinceMs === null;
+  }).length;
+}
+
+/** The former master goes outside parallel-syncs; what is repeated has its place already. */
+function hasPlace(master: Master, debt: ResyncDebt, copying: number): boolean {
+  return debt.formerMaster || debt.sentMs !== 0 || copying < master.parallelSyncs;
+}
+
 export function debtsDueMs(state: SentinelState, master: Master): Millis {
+  if (master.debts.size === 0 || master.failover !== null) return NEVER;
   let due: number = NEVER;
+  const copying = copiesUnderWay(master);
   for (const [key, debt] of master.debts) {
     const replica = master.replicas.get(key);
-    if (replica === undefined || isDisconnected(replica)) continue;
+    if (replica === undefined || isDisconnected(replica) || !hasPlace(master, debt, copying)) continue;
     due = Math.min(due, payableMs(state, master, replica, debt));
   }
   return due as Millis;
@@ -68,7 +87,7 @@ export function debtsDueMs(state: SentinelState, master: Master): Millis {
 /** Sends what is due, the former master first and outside parallel-syncs; forgets what is paid. */
 export function payDebts(turn: Turn, master: Master): void {
   if (master.debts.size === 0 || master.failover !== null) return;
-  let copying = 0;
+  let copying = copiesUnderWay(master);
   for (const [key, debt] of [...master.debts]) {
     const replica = master.replicas.get(key);
     if (replica === undefined) {
@@ -81,9 +100,9 @@ export function payDebts(turn: Turn, master: Master): void {
       persist(turn);
       continue;
     }
-    const isDue = turn.now >= payableMs(turn.state, master, replica, debt);
-    if (isDue && (debt.formerMaster || copying < master.parallelSyncs)) sendForcedResync(turn, master, replica, debt);
-    if (!debt.formerMaster && debt.sentMs !== 0) copying++;
+    const isNew = debt.sentMs === 0;
+    if (!isPayable(turn, master, replica, debt) || !hasPlace(master, debt, copying)) continue;
+    if (sendForcedResync(turn, master, replica, debt) && isNew && !debt.formerMaster) copying++;
   }
 }
 
