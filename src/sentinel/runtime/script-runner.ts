@@ -3,17 +3,16 @@
  *
  * Exit 0 is done, 1 or a signal is tried again up to 10 times, anything else is given up. Mirrors sentinelScheduleScriptExecution
  * and its kin in sentinel.c. Jobs live in memory only. client-reconfig-script is an output of its own (publishers/hooks).
- * Starting a process holds the event loop until its exec, long on a busy machine: one start per turn, links are served between.
  */
-import type { ChildProcess } from 'node:child_process';
-import { spawn } from 'node:child_process';
 import { constants } from 'node:os';
+import { ScriptStarter } from './script-starter.js';
 
 export interface ScriptJob {
   readonly argv: readonly string[];
   /** Executions so far. */
   runs: number;
-  child: ChildProcess | null;
+  /** Null while it waits; pid 0 until it has one. */
+  child: { pid: number } | null;
   startedAtMs: number;
   /** Not before this. */
   dueAtMs: number;
@@ -33,7 +32,7 @@ export class ScriptRunner {
   readonly #listener: ScriptListener;
   readonly #limits: () => { maxRuntimeMs: number; retryDelayMs: number };
   #timer: NodeJS.Timeout | null = null;
-  #nextStart: NodeJS.Immediate | null = null;
+  readonly #starter = new ScriptStarter();
 
   constructor(listener: ScriptListener, limits: () => { maxRuntimeMs: number; retryDelayMs: number }) {
     this.#listener = listener;
@@ -55,31 +54,21 @@ export class ScriptRunner {
       const oldest = this.#jobs.findIndex((job) => job.child === null);
       if (oldest >= 0) this.#jobs.splice(oldest, 1);
     }
-    this.#startSoon();
+    this.#work();
   }
 
   /** Nothing new starts; running scripts live on, as in stock. */
   close(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
-    if (this.#nextStart !== null) clearImmediate(this.#nextStart);
-    this.#nextStart = null;
     this.#jobs.length = 0;
-  }
-
-  #startSoon(): void {
-    this.#nextStart ??= setImmediate(() => {
-      this.#nextStart = null;
-      this.#work();
-    });
+    this.#starter.close();
   }
 
   #work(): void {
     const now = Date.now();
-    const due = this.#jobs.filter((job) => job.child === null && job.dueAtMs <= now);
-    const [next] = due;
-    if (next !== undefined && this.running < MAX_RUNNING) {
-      this.#start(next, now);
-      if (due.length > 1) this.#startSoon();
+    for (const job of this.#jobs) {
+      if (this.running >= MAX_RUNNING) break;
+      if (job.child === null && job.dueAtMs <= now) this.#start(job, now);
     }
     this.#wakeAtNextDue(now);
   }
@@ -93,23 +82,23 @@ export class ScriptRunner {
   #start(job: ScriptJob, now: number): void {
     job.runs++;
     job.startedAtMs = now;
-    const [path = '', ...args] = job.argv;
-    const child = spawn(path, args, { stdio: 'ignore' });
+    const child = { pid: 0 };
     job.child = child;
-    let ended = false;
-    const end = (signal: number, exitCode: number): void => {
-      if (ended) return;
-      ended = true;
-      clearTimeout(limit);
-      this.#end(job, signal, exitCode);
-    };
-    const limit = setTimeout(() => {
-      this.#listener.timedOut(path, child.pid ?? 0);
-      child.kill('SIGKILL');
-    }, this.#limits().maxRuntimeMs).unref();
-    // A failed exec counts as exit code 2 (stock's child does _exit(2)).
-    child.on('error', () => end(0, 2));
-    child.on('exit', (code, signal) => end(signal === null ? 0 : (constants.signals[signal] ?? 0), code ?? 0));
+    const [path = '', ...args] = job.argv;
+    let limit: NodeJS.Timeout | null = null;
+    const kill = this.#starter.start(path, args, {
+      started: (pid) => {
+        child.pid = pid;
+        limit = setTimeout(() => {
+          this.#listener.timedOut(path, pid);
+          kill();
+        }, this.#limits().maxRuntimeMs).unref();
+      },
+      ended: (signal, exitCode) => {
+        if (limit !== null) clearTimeout(limit);
+        this.#end(job, signal === null ? 0 : (constants.signals[signal] ?? 0), exitCode ?? 0);
+      },
+    });
   }
 
   #end(job: ScriptJob, signal: number, exitCode: number): void {
@@ -121,6 +110,6 @@ export class ScriptRunner {
       this.#jobs.splice(this.#jobs.indexOf(job), 1);
       if (mayRetry || exitCode !== 0) this.#listener.failed(job.argv[0] ?? '', signal, exitCode);
     }
-    this.#startSoon();
+    this.#work();
   }
 }

@@ -6,8 +6,14 @@ import { join } from 'node:path';
 import { ScriptRunner } from '../../../../src/sentinel/runtime/script-runner.js';
 
 let folder: string;
-beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'scripts-'))));
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+const runners: ScriptRunner[] = [];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'scripts-'));
+});
+afterEach(() => {
+  for (const each of runners.splice(0)) each.close();
+  rmSync(folder, { recursive: true, force: true });
+});
 
 function script(body: string): string {
   const path = join(folder, 'hook.sh');
@@ -26,10 +32,12 @@ async function waitFor(condition: () => boolean): Promise<void> {
 function runner(limits = { maxRuntimeMs: 5_000, retryDelayMs: 10 }): { runner: ScriptRunner; faults: string[] } {
   const faults: string[] = [];
   const listener = {
-    failed: (path: string, signal: number, exitCode: number) => void faults.push(`failed ${signal} ${exitCode}`),
+    failed: (_path: string, signal: number, exitCode: number) => void faults.push(`failed ${signal} ${exitCode}`),
     timedOut: () => void faults.push('timed out'),
   };
-  return { runner: new ScriptRunner(listener, () => limits), faults };
+  const made = new ScriptRunner(listener, () => limits);
+  runners.push(made);
+  return { runner: made, faults };
 }
 
 describe('ScriptRunner', () => {
