@@ -57,6 +57,8 @@ function strayViews(world: World, host: SentinelHost, group: GroupOptions, nodes
   if (route !== null && !route.confirmed) reasons.push(`${who} Route not confirmed`);
   if (route !== null && route.phase !== 'steady') reasons.push(`${who} Route in phase ${route.phase}`);
   if (master.failover !== null) reasons.push(`${who} failover in ${master.failover.state}`);
+  if (master.silent !== null) reasons.push(`${who} silent failover to ${master.silent.target} not ended`);
+  if (master.debts.size > 0) reasons.push(`${who} resync debts of ${[...master.debts.keys()].join(' ')}`);
   if (master.odownSinceMs !== null) reasons.push(`${who} odown`);
   if (master.peers.size !== world.hosts.length - 1) reasons.push(`${who} knows ${master.peers.size} peers`);
   if (master.replicas.size !== nodes.length - 1) reasons.push(`${who} knows ${master.replicas.size} replicas`);
@@ -72,6 +74,7 @@ function strayNodes(world: World, group: GroupOptions, nodes: readonly RedisNode
   const primary = primaryOf(world, group);
   const head = nodes.find((node) => `${node.machine.ip}:${node.machine.port}` === primary);
   if (head === undefined) return [`${group.name}: no node is at ${primary}`];
+  if (head.isPaused) return [`${head.machine.name}: paused`];
   const data = head.log.values.join(' ');
   return nodes.flatMap((node) => {
     if (node === head) return node.master === null ? [] : [`${node.machine.name}: should be the master, is ${node.facts()}`];

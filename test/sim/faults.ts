@@ -18,6 +18,7 @@ export class Faults {
   ) {}
 
   start(): void {
+    if (this.world.options.faults.length === 0) return;
     this.world.clock.after(1 + this.draw.waitMs(this.world.options.meanFaultGapMs), () => {
       if (!this.#isActive) return;
       this.#strike(this.draw.oneOf(this.world.options.faults));

@@ -33,21 +33,26 @@ function runRange(first: number, last: number, isTraced: boolean, keepsGoing: bo
   const echo = isTraced ? (line: string): void => void process.stdout.write(`${line}\n`) : null;
   const failed: number[] = [];
   let failovers = 0;
+  let prepared = 0;
+  let done = 0;
   let simulatedMs = 0;
   for (let seed = first; seed <= last; seed++) {
     if (first === last) process.stdout.write(`seed ${seed}, options: ${JSON.stringify(drawOptions(seed))}\n`);
     const life = runSeed(seed, realCore, echo);
     failovers += life.failovers;
+    prepared += life.prepared;
+    done += life.done;
     simulatedMs += life.simulatedMs;
     if (life.failure !== null) {
       failed.push(seed);
       process.stdout.write(keepsGoing ? `seed ${seed}: ${life.failure}\n` : `${reportOf(life)}\n`);
       if (!keepsGoing) return 1;
     }
-    const done = seed - first + 1;
-    const perSecond = (done / (performance.now() - startMs)) * 1000;
-    if (seed === last || done % 20 === 0) {
-      const facts = `${failovers} failovers, ${Math.round(simulatedMs / 60_000)} simulated minutes, ${perSecond.toFixed(1)} seeds/s`;
+    const lives = seed - first + 1;
+    const perSecond = (lives / (performance.now() - startMs)) * 1000;
+    if (seed === last || lives % 20 === 0) {
+      const moves = `${failovers} failovers, ${prepared} prepared, ${done} done`;
+      const facts = `${moves}, ${Math.round(simulatedMs / 60_000)} simulated minutes, ${perSecond.toFixed(1)} seeds/s`;
       process.stdout.write(`seeds ${first}..${seed}: ${failed.length} failed, ${facts}, trace ${life.hash}, ${life.steps} steps\n`);
     }
   }

@@ -4,6 +4,8 @@
  */
 import { Draw } from './draw.js';
 import type { NetworkOptions } from './network.js';
+import type { PlannedOptions } from './planned-options.js';
+import { drawPlanned } from './planned-options.js';
 import type { RedisOptions } from './redis-node.js';
 
 export type FaultKind =
@@ -51,6 +53,8 @@ export interface WorldOptions {
   readonly meanFaultLengthMs: number;
   readonly safetyMs: number;
   readonly meanWriteGapMs: number;
+  /** What operators do here; null = nothing. */
+  readonly planned: PlannedOptions | null;
 }
 
 const GROUP_NAMES = ['alpha', 'beta', 'gamma'] as const;
@@ -72,6 +76,7 @@ export function drawOptions(seed: number): WorldOptions {
   const chosen = draw.chance(0.1) ? FAULT_KINDS : draw.shuffled(FAULT_KINDS).slice(0, draw.between(1, 6));
   // Dead masters are what it is all about.
   const faults: FaultKind[] = [...chosen, ...(draw.chance(0.7) ? (['crashNode', 'stopNode', 'isolate'] as const) : [])];
+  const planned = drawPlanned(new Draw(seed + 3), sentinels);
   return {
     sentinels,
     groups,
@@ -90,10 +95,11 @@ export function drawOptions(seed: number): WorldOptions {
       replTimeoutMs: draw.oneOf([15_000, 60_000]),
     },
     maxDiskWriteMs: draw.oneOf([0, 3, 20]),
-    faults,
+    faults: planned === null || planned.faults === 'all' ? faults : planned.faults === 'none' ? [] : ['crashSentinel', 'stopSentinel', 'slowDisk'],
     meanFaultGapMs: draw.oneOf([2_000, 5_000, 15_000]),
     meanFaultLengthMs: draw.oneOf([500, 4_000, 12_000, 12_000]),
     safetyMs: Math.round(draw.between(30, 100) * 1_000 * (sentinels * groupCount > 4 ? 0.5 : 1)),
     meanWriteGapMs: draw.oneOf([300, 1_500]),
+    planned,
   };
 }

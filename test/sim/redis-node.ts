@@ -3,7 +3,8 @@
  *
  * It follows what 7.0 does where Sentinel can see it: replicas and masters cut their replicas' links when their own role or
  * history changes, CONFIG REWRITE is what a restart comes back to, CLIENT KILL spares the sender, a master's PUBLISH reaches
- * its replicas' subscribers, a full resync makes the node answer LOADING for a while.
+ * its replicas' subscribers, a full resync makes the node answer LOADING for a while. CLIENT PAUSE ... WRITE holds writes and
+ * PUBLISH, and whatever waits behind them on a connection; what a writable replica is given is in no stream.
  */
 import type { Address } from '../../src/sentinel/wire/address.js';
 import { sameAddress } from '../../src/sentinel/wire/address.js';
@@ -34,12 +35,20 @@ interface Session {
   from: string;
   online: boolean;
   ackOffset: number;
+  /** What waits for the end of a pause; nothing overtakes it. */
+  readonly held: (readonly string[])[];
 }
 
 /** What the node tells those who watch the simulation. */
 export interface NodeWatcher {
   replicaOf(node: RedisNode, target: Address | null, by: Machine | null): void;
   note(node: RedisNode, text: string): void;
+  /** A write was executed; `local`: on a writable replica. */
+  wrote?(node: RedisNode, value: number, local: boolean): void;
+  /** A command, or a transaction as a whole, made a replica a master. */
+  promoted?(node: RedisNode, by: Machine | null): void;
+  /** A full resync replaced all its data. */
+  replaced?(node: RedisNode): void;
 }
 
 const CRON_MS = 1_000;
@@ -55,9 +64,17 @@ export class RedisNode {
   isSyncing = false;
   isLoading = false;
   priority = 100;
+  /** replica-read-only. */
+  isReadOnly = true;
+  /** CLIENT PAUSE ... WRITE is in force until then. */
+  pausedUntilMs = 0;
+  /** Full resyncs granted since the process started. */
+  syncFull = 0;
+  /** Whether some sentinel sends clients here; without it a writable replica refuses all the same (see world.ts). */
+  takesLocalWrites: () => boolean = () => true;
   /** Set by a script: replaces the reply to a command, e.g. PING by -BUSY. */
   readonly canned = new Map<string, RespValue>();
-  #rewritten: Address | null;
+  #rewritten: { readonly master: Address | null; readonly isReadOnly: boolean };
   #sessions = new Set<Session>();
   #masterSocket: Socket | null = null;
   #masterHeardMs = 0;
@@ -73,7 +90,7 @@ export class RedisNode {
     master: Address | null,
   ) {
     this.master = master;
-    this.#rewritten = master;
+    this.#rewritten = { master, isReadOnly: true };
     this.log = new ReplicationLog(draw.hex(40), options.backlogSize);
   }
 
@@ -91,7 +108,10 @@ export class RedisNode {
     this.log = new ReplicationLog(this.draw.hex(40), this.options.backlogSize);
     if (keepData) this.log.values = values;
     this.runId = this.draw.hex(40);
-    this.master = this.#rewritten;
+    this.master = this.#rewritten.master;
+    this.isReadOnly = this.#rewritten.isReadOnly;
+    this.pausedUntilMs = 0;
+    this.syncFull = 0;
     this.linkUp = false;
     this.linkDownSinceMs = null;
     this.isSyncing = false;
@@ -164,7 +184,7 @@ export class RedisNode {
   }
 
   #accept(socket: Socket): Ear {
-    const session: Session = { socket, kind: 'normal', channels: new Set(), multi: null, from: '', online: false, ackOffset: 0 };
+    const session: Session = { socket, kind: 'normal', channels: new Set(), multi: null, from: '', online: false, ackOffset: 0, held: [] };
     this.#sessions.add(session);
     return {
       receive: (message) => this.#receive(session, message),
@@ -175,7 +195,9 @@ export class RedisNode {
   #receive(session: Session, message: Message): void {
     switch (message.kind) {
       case 'request':
-        return this.#request(session, message.argv);
+        if (session.held.length > 0 || this.#isHeld(session, message.argv)) session.held.push(message.argv);
+        else this.#request(session, message.argv);
+        return;
       case 'psync':
         return this.#serveReplica(session, message);
       case 'ack':
@@ -183,6 +205,29 @@ export class RedisNode {
         return;
       default:
         return;
+    }
+  }
+
+  get isPaused(): boolean {
+    return this.nowMs() < this.pausedUntilMs;
+  }
+
+  /** Writes and PUBLISH wait; REPLICAOF, CONFIG, CLIENT and what only reads pass, in a transaction, too. */
+  #isHeld(session: Session, argv: readonly string[]): boolean {
+    if (!this.isPaused) return false;
+    const waits = ([word = '']: readonly string[]): boolean => /^(?:SET|PUBLISH)$/i.test(word);
+    if (session.multi === null) return waits(argv);
+    return argv[0]?.toUpperCase() === 'EXEC' && session.multi.some(waits);
+  }
+
+  #release(): void {
+    for (const session of [...this.#sessions]) {
+      while (this.#sessions.has(session)) {
+        const next = session.held[0];
+        if (next === undefined || this.#isHeld(session, next)) break;
+        session.held.shift();
+        this.#request(session, next);
+      }
     }
   }
 
@@ -196,9 +241,16 @@ export class RedisNode {
     if (word === 'EXEC') {
       const queued = session.multi ?? [];
       session.multi = null;
-      return reply(array(queued.map((queuedArgv) => this.#execute(session, queuedArgv))));
+      return reply(this.#watchRole(session, () => array(queued.map((queuedArgv) => this.#execute(session, queuedArgv)))));
     }
-    reply(this.#execute(session, argv));
+    reply(this.#watchRole(session, () => this.#execute(session, argv)));
+  }
+
+  #watchRole(session: Session, run: () => RespValue): RespValue {
+    const wasReplica = this.master !== null;
+    const value = run();
+    if (wasReplica && this.master === null) this.watcher.promoted?.(this, session.socket.remote);
+    return value;
   }
 
   #execute(session: Session, argv: readonly string[]): RespValue {
@@ -219,7 +271,8 @@ export class RedisNode {
       case 'REPLICAOF':
         return this.#commandReplicaOf(session, argv);
       case 'CONFIG':
-        this.#rewritten = this.master;
+        if (argv[1]?.toUpperCase() === 'SET' && argv[2] === 'replica-read-only') this.isReadOnly = argv[3] !== 'no';
+        if (argv[1]?.toUpperCase() === 'REWRITE') this.#rewritten = { master: this.master, isReadOnly: this.isReadOnly };
         return OK;
       case 'CLIENT':
         return this.#client(session, argv);
@@ -231,17 +284,34 @@ export class RedisNode {
         if (this.isLoading) return error('LOADING Redis is loading the dataset in memory');
         return this.#publish(argv[1] ?? '', argv[2] ?? '');
       case 'SET':
-        if (this.isLoading) return error('LOADING Redis is loading the dataset in memory');
-        if (this.master !== null) return error("READONLY You can't write against a read only replica.");
-        this.#feed({ kind: 'write', value: Number(argv[1]) });
-        return OK;
+        return this.#write(Number(argv[1]));
       default:
         return OK;
     }
   }
 
+  #write(value: number): RespValue {
+    if (this.isLoading) return error('LOADING Redis is loading the dataset in memory');
+    const local = this.master !== null;
+    if (local && (this.isReadOnly || !this.takesLocalWrites())) return error("READONLY You can't write against a read only replica.");
+    if (local) this.log.values.push(value);
+    else this.#feed({ kind: 'write', value });
+    this.watcher.wrote?.(this, value, local);
+    return OK;
+  }
+
   #client(session: Session, argv: readonly string[]): RespValue {
-    if (argv[1]?.toUpperCase() !== 'KILL') return OK;
+    const word = argv[1]?.toUpperCase();
+    if (word === 'PAUSE' && argv[3]?.toUpperCase() === 'WRITE') {
+      // A shorter pause does not shorten one that is in force.
+      this.pausedUntilMs = Math.max(this.pausedUntilMs, this.nowMs() + Number(argv[2]));
+      this.#later(Number(argv[2]) + 1, () => this.#release());
+    }
+    if (word === 'UNPAUSE') {
+      this.pausedUntilMs = 0;
+      this.#later(0, () => this.#release());
+    }
+    if (word !== 'KILL') return OK;
     const kind = argv[3]?.toLowerCase();
     const victims = [...this.#sessions].filter((other) => other !== session && other.kind === kind);
     for (const victim of victims) {
@@ -348,6 +418,7 @@ export class RedisNode {
         this.isSyncing = true;
         this.#dropReplicas();
         this.log.replace(message.replid, message.offset, message.values);
+        this.watcher.replaced?.(this);
         // What arrives while loading is kept by the kernel; the model takes it at once, which nobody can tell apart.
         return this.#load(() => (this.#masterSocket === socket && socket !== null ? this.#linked('full') : undefined));
       }
@@ -373,6 +444,7 @@ export class RedisNode {
     session.from = ask.from;
     const missing = this.log.missing(ask.replid, ask.offset);
     if (missing === null) {
+      this.syncFull++;
       this.#later(this.draw.between(1, this.options.maxSnapshotMs), () => {
         if (!this.#sessions.has(session)) return;
         const { replid, offset, values } = this.log;

@@ -14,6 +14,8 @@ export function infoText(node: RedisNode): string {
     `tcp_port:${node.machine.port}`,
     '# Persistence',
     `loading:${node.isLoading ? 1 : 0}`,
+    '# Stats',
+    `sync_full:${node.syncFull}`,
     '# Replication',
     `role:${node.master === null ? 'master' : 'slave'}`,
     ...(node.master === null ? [] : replicaLines(node)),
@@ -40,7 +42,7 @@ function replicaLines(node: RedisNode): string[] {
     `slave_repl_offset:${node.log.offset}`,
     ...(linkUp ? [] : [`master_link_down_since_seconds:${downSeconds}`]),
     `slave_priority:${node.priority}`,
-    'slave_read_only:1',
+    `slave_read_only:${node.isReadOnly ? 1 : 0}`,
     'replica_announced:1',
   ];
 }

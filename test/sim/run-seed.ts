@@ -6,8 +6,10 @@ import type { Core } from './core.js';
 import { convergenceLimitMs, whyNotConverged } from './convergence.js';
 import { Draw } from './draw.js';
 import { Faults } from './faults.js';
+import { Operators } from './operators.js';
 import type { WorldOptions } from './options.js';
 import { drawOptions } from './options.js';
+import { Accepted } from './trace.js';
 import { Violation, World } from './world.js';
 
 export interface Life {
@@ -21,6 +23,9 @@ export interface Life {
   readonly tail: readonly string[];
   readonly steps: number;
   readonly failovers: number;
+  /** Silent failovers that became effective, on all sentinels, and those that ended by done. */
+  readonly prepared: number;
+  readonly done: number;
   readonly simulatedMs: number;
   readonly acknowledged: number;
 }
@@ -34,10 +39,15 @@ const MAX_WARM_UP_MS = 60_000;
 export function runSeed(seed: number, core: Core, echo: ((line: string) => void) | null = null): Life {
   const options = drawOptions(seed);
   let failovers = 0;
+  let prepared = 0;
+  let done = 0;
   const world = new World(core, options, seed, echo);
   const countFailovers = world.carriedOut.bind(world);
   world.carriedOut = (host, effect) => {
-    if (effect.kind === 'event' && effect.name === '+promoted-slave') failovers++;
+    const event = effect.kind === 'event' ? effect.name : '';
+    if (event === '+promoted-slave') failovers++;
+    if (event === '+silent-failover-prepare') prepared++;
+    if (event === '+silent-failover-done') done++;
     countFailovers(host, effect);
   };
   const startMs = world.clock.nowMs;
@@ -45,11 +55,11 @@ export function runSeed(seed: number, core: Core, echo: ((line: string) => void)
   try {
     live(world, seed);
   } catch (error) {
-    failure = error instanceof Violation ? error.message : ((error as Error).stack ?? messageOf(error));
+    failure = error instanceof Accepted ? null : error instanceof Violation ? error.message : ((error as Error).stack ?? messageOf(error));
   }
   const { trace, steps } = world;
   return {
-    seed, options, failure, hash: trace.hash(), traceLines: trace.lines, tail: trace.tail(), steps, failovers,
+    seed, options, failure, hash: trace.hash(), traceLines: trace.lines, tail: trace.tail(), steps, failovers, prepared, done,
     simulatedMs: world.clock.nowMs - startMs,
     acknowledged: world.writers.reduce((sum, writer) => sum + writer.acknowledged, 0),
   };
@@ -60,10 +70,14 @@ function live(world: World, seed: number): void {
   if (!world.options.introduced) awaitConvergence(world, MAX_WARM_UP_MS, 'before any fault', 0);
   const faults = new Faults(world, new Draw(seed + 2));
   faults.start();
+  const operators = new Operators(world, new Draw(seed + 5));
+  operators.start();
   world.clock.runUntil(world.clock.nowMs + world.options.safetyMs);
   faults.stop();
   world.healAll();
+  operators.finish();
   awaitConvergence(world, convergenceLimitMs(world), 'after healing', STEADY_MS);
+  world.converged();
 }
 
 function awaitConvergence(world: World, limitMs: number, when: string, steadyMs: number): void {

@@ -40,3 +40,8 @@ export class Trace {
     return this.#count <= Trace.kept ? [...this.#ring] : [...this.#ring.slice(at), ...this.#ring.slice(0, at)];
   }
 }
+
+/** Something happened that the rules accept and that makes the rest of this life meaningless. */
+export class Accepted extends Error {
+  override readonly name = 'Accepted';
+}

@@ -13,8 +13,12 @@ import { NoBusyLoop } from './checkers/no-busy-loop.js';
 import { OneConfiguration } from './checkers/one-configuration.js';
 import { OneLeader } from './checkers/one-leader.js';
 import { OneVote } from './checkers/one-vote.js';
+import { NoLostWrite } from './checkers/no-lost-write.js';
 import { OwnNodes } from './checkers/own-nodes.js';
 import { SavedBeforeSpoken } from './checkers/saved-before-spoken.js';
+import { SilentEnds } from './checkers/silent-ends.js';
+import { TargetPromoted } from './checkers/target-promoted.js';
+import { WritesHeld } from './checkers/writes-held.js';
 import { EventQueue } from './clock.js';
 import type { Core } from './core.js';
 import { Disk } from './disk.js';
@@ -27,6 +31,7 @@ import { RedisNode } from './redis-node.js';
 import type { HostWatcher } from './sentinel-host.js';
 import { SentinelHost } from './sentinel-host.js';
 import { firstConf } from './first-conf.js';
+import { stockPeer } from './stock-peer.js';
 import { Trace } from './trace.js';
 import { Writer } from './writer.js';
 
@@ -41,13 +46,18 @@ const START_MS = 1_000_000_000_000;
 export class World implements HostWatcher, NodeWatcher {
   readonly clock = new EventQueue(START_MS);
   readonly trace: Trace;
+  readonly draw: Draw;
   readonly network: Network;
   readonly hosts: SentinelHost[] = [];
   readonly nodes: RedisNode[] = [];
   readonly writers: Writer[] = [];
   readonly checkers: readonly Checker[];
   steps = 0;
+  /** How much may be asked of this world: `strict`: no faults at all, `fair`: sentinels may fail, `loose`: anything may. */
+  readonly strictness: 'strict' | 'fair' | 'loose';
+  readonly startMs = START_MS;
   readonly #groups = new Map<string, string>();
+  #lastValue = 0;
 
   constructor(
     readonly core: Core,
@@ -56,6 +66,8 @@ export class World implements HostWatcher, NodeWatcher {
     echo: ((line: string) => void) | null = null,
   ) {
     const draw = new Draw(seed + 1);
+    this.draw = new Draw(seed + 4);
+    this.strictness = options.planned === null ? 'loose' : ({ none: 'strict', sentinels: 'fair', all: 'loose' } as const)[options.planned.faults];
     this.trace = new Trace(() => this.clock.nowMs - START_MS, echo);
     this.network = new Network(this.clock, draw.fork(), options.network);
     this.#addNodes(draw.fork());
@@ -63,8 +75,9 @@ export class World implements HostWatcher, NodeWatcher {
     this.#addWriters(draw.fork());
     const groupOf = (ip: string): string | null => this.groupOf(ip);
     this.checkers = [
-      new OneConfiguration(), new EpochsNeverFall(groupOf), new OneLeader(), new OneVote(groupOf), new OwnNodes(groupOf),
+      new OneConfiguration(this), new EpochsNeverFall(groupOf), new OneLeader(this), new OneVote(groupOf), new OwnNodes(groupOf),
       new SavedBeforeSpoken(groupOf), new NoBusyLoop(),
+      new SilentEnds(this), new TargetPromoted(this), new NoLostWrite(this), new WritesHeld(this),
     ];
   }
 
@@ -74,8 +87,20 @@ export class World implements HostWatcher, NodeWatcher {
       for (let index = 1; index <= group.replicas + 1; index++) {
         const machine = this.network.addMachine(`${group.name.charAt(0)}${index}`, `10.1.${groupIndex}.${index}`, 6379);
         this.#groups.set(machine.ip, group.name);
-        this.nodes.push(new RedisNode(this.network, machine, draw.fork(), this.options.redis, this, index === 1 ? null : master));
+        const node = new RedisNode(this.network, machine, draw.fork(), this.options.redis, this, index === 1 ? null : master);
+        node.takesLocalWrites = () => this.#isTargetOfSomebody(node);
+        if (this.options.planned !== null) node.priority = this.draw.oneOf([100, 100, 100, 10]);
+        this.nodes.push(node);
       }
+    });
+  }
+
+  /** Clients are sent to a writable replica, or are on their way: what others write there by mistake is no business of ours. */
+  #isTargetOfSomebody(node: RedisNode): boolean {
+    const group = this.groupOf(node.machine.ip) ?? '';
+    return this.hosts.some((host) => {
+      const silent = host.state?.masters.get(group)?.silent ?? null;
+      return silent !== null && this.nodeAt(silent.targetAddress) === node;
     });
   }
 
@@ -84,23 +109,43 @@ export class World implements HostWatcher, NodeWatcher {
     ids.forEach((_, index) => {
       const machine = this.network.addMachine(`s${index + 1}`, `10.0.0.${index + 1}`, 26379);
       const disk = new Disk(this.clock, draw.fork(), { maxWriteMs: this.options.maxDiskWriteMs }, firstConf(this.options, ids, index));
-      this.hosts.push(new SentinelHost(this.core, this.network, machine, disk, draw.fork(), { tunables: this.options.tunables }, this));
+      const isStock = index >= this.options.sentinels - (this.options.planned?.stockPeers ?? 0);
+      const core = isStock ? stockPeer(this.core) : this.core;
+      this.hosts.push(new SentinelHost(core, this.network, machine, disk, draw.fork(), { tunables: this.options.tunables }, this));
     });
   }
 
   #addWriters(draw: Draw): void {
     this.options.groups.forEach((group, index) => {
-      const machine = this.network.addMachine(`c${index + 1}`, `10.2.0.${index + 1}`, 1);
       const choice = draw.fork();
-      const askRoute = (): Address | null => this.#routeFor(group.name, choice);
-      this.writers.push(new Writer(this.network, machine, draw.fork(), this.options.meanWriteGapMs, askRoute));
+      for (const pinned of this.options.planned?.pinnedWriters === true ? [false, true] : [false]) {
+        const number = 2 * index + (pinned ? 2 : 1);
+        const machine = this.network.addMachine(`c${number}`, `10.2.0.${number}`, 1);
+        this.writers.push(new Writer(this.network, machine, draw.fork(), {
+          meanGapMs: this.options.planned?.meanWriteGapMs ?? this.options.meanWriteGapMs,
+          pinned,
+          askRoute: () => this.#routeFor(group.name, choice),
+          nextValue: () => ++this.#lastValue,
+          acknowledged: (value) => this.#judge((checker) => checker.acknowledged?.(value)),
+        }));
+      }
     });
   }
 
   #routeFor(group: string, choice: Draw): Address | null {
-    const { state, core } = choice.oneOf(this.hosts);
+    const { state, core } = choice.oneOf(this.awareHosts);
     const route = state === null ? null : core.projectRoute(state, group);
     return route !== null && route.trusted && route.confirmed ? route.primary : null;
+  }
+
+  /** Sentinels that know silent failovers. */
+  get awareHosts(): readonly SentinelHost[] {
+    return this.hosts.slice(0, this.hosts.length - (this.options.planned?.stockPeers ?? 0));
+  }
+
+  /** Whether SENTINEL FAILOVER without an election is given here: it collides with anything, in stock, too. */
+  get hasForced(): boolean {
+    return this.options.planned?.operations.includes('plain') === true;
   }
 
   start(): void {
@@ -154,6 +199,14 @@ export class World implements HostWatcher, NodeWatcher {
     return this.#groups.get(ip) ?? null;
   }
 
+  nodesIn(group: string): RedisNode[] {
+    return this.nodes.filter((node) => this.groupOf(node.machine.ip) === group);
+  }
+
+  nodeAt(address: Address): RedisNode | undefined {
+    return this.nodes.find(({ machine }) => machine.ip === address.host && machine.port === address.port);
+  }
+
   nodesOf(node: RedisNode): RedisNode[] {
     return this.nodes.filter((other) => this.groupOf(other.machine.ip) === this.groupOf(node.machine.ip));
   }
@@ -201,6 +254,25 @@ export class World implements HostWatcher, NodeWatcher {
   replicaOf(node: RedisNode, target: Address | null, by: Machine | null): void {
     this.trace.add(node.machine.name, `is told by ${by?.name ?? '?'}: SLAVEOF ${target === null ? 'NO ONE' : formatAddress(target)}`);
     this.#judge((checker) => checker.replicaOf?.(node, target));
+  }
+
+  wrote(node: RedisNode, value: number, local: boolean): void {
+    if (local) this.trace.add(node.machine.name, `takes ${value} as a replica`);
+    this.#judge((checker) => checker.wrote?.(node, value, local));
+  }
+
+  promoted(node: RedisNode, by: Machine | null): void {
+    // Whoever made it writable before takes that back: as a replica it shall refuse again.
+    node.isReadOnly = true;
+    this.#judge((checker) => checker.promoted?.(node, by));
+  }
+
+  replaced(node: RedisNode): void {
+    this.#judge((checker) => checker.replaced?.(node));
+  }
+
+  converged(): void {
+    this.#judge((checker) => checker.converged?.());
   }
 
   note(node: RedisNode, text: string): void {

@@ -5,6 +5,7 @@ import type { Address } from '../../../src/sentinel/wire/address.js';
 import type { Effect, Input, Master } from '../../../src/sentinel/index.js';
 import type { LoadedConf } from '../../../src/sentinel/wire/sentinel-conf.js';
 import type { RespValue } from '../../../src/sentinel/wire/resp-value.js';
+import type { Machine } from '../network.js';
 import type { RedisNode } from '../redis-node.js';
 import type { SentinelHost } from '../sentinel-host.js';
 
@@ -19,6 +20,16 @@ export interface Checker {
   saved?(host: SentinelHost, conf: LoadedConf): Verdict;
   started?(host: SentinelHost, conf: LoadedConf): Verdict;
   replicaOf?(node: RedisNode, target: Address | null): Verdict;
+  /** A node executed a write; `local`: as a writable replica. */
+  wrote?(node: RedisNode, value: number, local: boolean): Verdict;
+  /** The client of a write has its answer. */
+  acknowledged?(value: number): Verdict;
+  /** A replica became a master by a command, or by a transaction as a whole. */
+  promoted?(node: RedisNode, by: Machine | null): Verdict;
+  /** A full resync replaced all data of a node. */
+  replaced?(node: RedisNode): Verdict;
+  /** Everything has come right; the life is over. */
+  converged?(): Verdict;
 }
 
 /** Maps a node's `ip:port` to the name of its master's group. */
@@ -49,4 +60,10 @@ export function mastersOf(host: SentinelHost): Iterable<Master> {
 export function masterInEvent(effect: Extract<Effect, { kind: 'event' }>): string {
   const words = effect.payload.split(' ');
   return (effect.name === '+switch-master' ? words[0] : words[1]) ?? '';
+}
+
+/** Group and node key of an event about a replica: `slave <key> <ip> <port> @ <master> …`. */
+export function replicaInEvent(effect: Extract<Effect, { kind: 'event' }>): { readonly group: string; readonly key: string } {
+  const words = effect.payload.split(' ');
+  return { group: words[5] ?? '', key: words[1] ?? '' };
 }

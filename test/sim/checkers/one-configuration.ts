@@ -1,10 +1,14 @@
 /**
  * I1: one configuration per (master, configEpoch), over all sentinels and all times. And the Route of a sentinel is always
- * such a configuration, never anything else, and (I8, on one sentinel) never goes back to a lower one.
+ * such a configuration, or the target of an effective silent state, and (I8, on one sentinel) its order never goes back.
+ *
+ * A plain SENTINEL FAILOVER needs no election: where it is given, two of one epoch end the life of that world (class Accepted).
  */
 import { formatAddress } from '../../../src/sentinel/wire/address.js';
 import { currentMasterAddress } from '../../../src/sentinel/index.js';
 import type { SentinelHost } from '../sentinel-host.js';
+import { Accepted } from '../trace.js';
+import type { World } from '../world.js';
 import type { Checker, Verdict } from './checker.js';
 import { mastersOf } from './checker.js';
 
@@ -13,6 +17,8 @@ export class OneConfiguration implements Checker {
   readonly #addresses = new Map<string, { readonly address: string; readonly by: string }>();
   readonly #highestRoute = new Map<string, number>();
 
+  constructor(readonly world: World) {}
+
   stepped(host: SentinelHost): Verdict {
     for (const master of mastersOf(host)) {
       const current = currentMasterAddress(master);
@@ -20,6 +26,7 @@ export class OneConfiguration implements Checker {
       const key = `${master.name}/${master.configEpoch}`;
       const known = this.#addresses.get(key);
       if (known === undefined) this.#addresses.set(key, { address, by: host.name });
+      else if (known.address !== address && this.world.hasForced) throw new Accepted(`${key} twice after a plain FAILOVER`);
       else if (known.address !== address) return `${key} is ${known.address} for ${known.by} and ${address} for ${host.name}`;
       const verdict = this.#checkRoute(host, master.name);
       if (verdict !== null) return verdict;
@@ -32,14 +39,15 @@ export class OneConfiguration implements Checker {
     if (route === null || route.primary === null) return null;
     const known = this.#addresses.get(`${name}/${route.configEpoch}`);
     const primary = formatAddress(route.primary);
-    if (known?.address !== primary) {
+    const isTarget = route.phase === 'prepared' && host.state?.masters.get(name)?.silent?.target === primary;
+    if (known?.address !== primary && !isTarget) {
       return `${host.name} routes ${name} to ${primary}, which is no configuration of epoch ${route.configEpoch}`;
     }
     if (!route.trusted || !route.confirmed) return null;
     const key = `${host.name}/${name}`;
     const highest = this.#highestRoute.get(key) ?? 0;
-    if (route.configEpoch < highest) return `the Route of ${name} on ${host.name} went back from ${highest} to ${route.configEpoch}`;
-    this.#highestRoute.set(key, route.configEpoch);
+    if (route.order < highest) return `the Route of ${name} on ${host.name} went back from order ${highest} to ${route.order}`;
+    this.#highestRoute.set(key, route.order);
     return null;
   }
 }

@@ -1,0 +1,101 @@
+/**
+ * I10: every effective state ends by a configuration; each sentinel sees exactly one done or abort of it, and sentinels that end
+ * at the same configuration say the same. One D belongs to one target. No move is concluded beside a younger end of the same state.
+ *
+ * Exempt from the last: worlds with trouble on nodes or network, where a vote may be given again after failover-timeout, and after
+ * a plain SENTINEL FAILOVER, which collides with anything. A sentinel that slept over the end may hear a later configuration.
+ */
+import type { Effect, Input, Master } from '../../../src/sentinel/index.js';
+import type { SentinelHost } from '../sentinel-host.js';
+import type { World } from '../world.js';
+import type { Checker, Verdict } from './checker.js';
+import { masterInEvent, mastersOf } from './checker.js';
+
+interface Seen {
+  readonly target: string;
+  readonly doneEpoch: number;
+  readonly original: string;
+}
+
+export class SilentEnds implements Checker {
+  readonly name = 'I10 every silent state ends once, by a configuration';
+  /** Effective states that a process began with. */
+  readonly #restored = new Map<string, number>();
+  readonly #before = new Map<string, Seen>();
+  readonly #targets = new Map<string, string>();
+  readonly #verdicts = new Map<string, string>();
+  readonly #epochs = new Map<string, Set<number>>();
+
+  constructor(readonly world: World) {}
+
+  stepped(host: SentinelHost, input: Input, effects: readonly Effect[]): Verdict {
+    if (host.state === null) return null;
+    if (input.kind === 'start') this.#begin(host);
+    return this.#judgeEnds(host, effects) ?? this.#judgeCounters(host) ?? this.#note(host);
+  }
+
+  #begin(host: SentinelHost): void {
+    this.#restored.set(host.name, effectiveOf(host));
+    for (const master of mastersOf(host)) this.#before.delete(`${host.name}/${master.name}`);
+  }
+
+  #judgeCounters(host: SentinelHost): Verdict {
+    const { prepare, done, abort } = host.state?.silentCounters ?? { prepare: 0, done: 0, abort: 0 };
+    const begun = prepare + (this.#restored.get(host.name) ?? 0);
+    const ended = done + abort;
+    const open = effectiveOf(host);
+    return begun === ended + open ? null : `${host.name}: ${begun} effective states began, ${ended} ended, ${open} are open`;
+  }
+
+  #judgeEnds(host: SentinelHost, effects: readonly Effect[]): Verdict {
+    const ends = effects.filter((effect) => effect.kind === 'event' && /^.silent-failover-(?:done|abort)$/.test(effect.name));
+    for (const effect of ends) {
+      if (effect.kind !== 'event') continue;
+      const master = host.state?.masters.get(masterInEvent(effect));
+      const before = master === undefined ? undefined : this.#before.get(`${host.name}/${master.name}`);
+      if (master === undefined || before === undefined) continue;
+      const verdict = this.#judgeEnd(host, master, before, effect.name.slice(17));
+      if (verdict !== null) return verdict;
+    }
+    return null;
+  }
+
+  #judgeEnd(host: SentinelHost, master: Master, before: Seen, end: string): Verdict {
+    const address = `${master.address.ip}:${master.address.port}`;
+    if (master.configEpoch < before.doneEpoch && address === before.original) {
+      return `${host.name} ended ${master.name} at ${master.configEpoch} below D ${before.doneEpoch}, with the same master`;
+    }
+    if ((address === before.target) !== (end === 'done')) return `${host.name} says ${end} of ${master.name}, now at ${address}`;
+    const key = `${master.name}/${master.configEpoch}/${before.target}`;
+    const known = this.#verdicts.get(key) ?? end;
+    this.#verdicts.set(key, known);
+    if (known !== end) return `${key}: ${known} for one, ${end} for ${host.name}`;
+    const isMaker = master.published.role === 'leader' && master.published.leaderId === host.state?.myId;
+    if (!isMaker || this.world.strictness === 'loose') return null;
+    const passed = [...(this.#epochs.get(master.name) ?? [])].find((epoch) => epoch >= before.doneEpoch && epoch < master.configEpoch);
+    return passed === undefined ? null : `${host.name} says ${end} at ${master.configEpoch}, but the state of D ${before.doneEpoch} ended at ${passed}`;
+  }
+
+  #note(host: SentinelHost): Verdict {
+    for (const master of mastersOf(host)) {
+      const epochs = this.#epochs.get(master.name) ?? new Set<number>();
+      this.#epochs.set(master.name, epochs.add(master.configEpoch));
+      const { silent } = master;
+      if (silent === null) {
+        this.#before.delete(`${host.name}/${master.name}`);
+        continue;
+      }
+      const { doneEpoch, target } = silent;
+      this.#before.set(`${host.name}/${master.name}`, { target, doneEpoch, original: `${master.address.ip}:${master.address.port}` });
+      const key = `${master.name}/${doneEpoch}`;
+      const known = this.#targets.get(key) ?? target;
+      this.#targets.set(key, known);
+      if (known !== target) return `D ${key} belongs to ${known} and, for ${host.name}, to ${target}`;
+    }
+    return null;
+  }
+}
+
+function effectiveOf(host: SentinelHost): number {
+  return [...mastersOf(host)].filter(({ silent }) => silent?.effective === true).length;
+}

@@ -1,0 +1,75 @@
+/**
+ * I7: a state is effective, and somebody is promoted: it is the target and no other, if the target lives and is not tainted.
+ *
+ * Exempt: a target that the promoter can't use by the rules of every promotion (down, no connection, old INFO …), sentinels with
+ * different lists of each other, and worlds in which a plain SENTINEL FAILOVER was given. A target whose window writes are gone
+ * is no better than others, whether the sentinels know that yet or not.
+ */
+import type { Effect, Input } from '../../../src/sentinel/index.js';
+import { whyNotEligible } from '../../../src/sentinel/index.js';
+import { millis } from '../../../src/time.js';
+import type { RedisNode } from '../redis-node.js';
+import type { SentinelHost } from '../sentinel-host.js';
+import type { World } from '../world.js';
+import type { Checker, Verdict } from './checker.js';
+import { masterInEvent, mastersOf, replicaInEvent } from './checker.js';
+
+interface Window {
+  readonly target: string;
+  /** The target's process at its beginning; another one has lost the window. */
+  readonly runId: string;
+  isWiped: boolean;
+}
+
+export class TargetPromoted implements Checker {
+  readonly name = 'I7 the target is promoted';
+  readonly #windows = new Map<string, Window>();
+
+  constructor(readonly world: World) {}
+
+  replaced(node: RedisNode): Verdict {
+    const window = this.#windows.get(this.world.groupOf(node.machine.ip) ?? '');
+    if (window?.target === `${node.machine.ip}:${node.machine.port}`) window.isWiped = true;
+    return null;
+  }
+
+  stepped(host: SentinelHost, _input: Input, effects: readonly Effect[]): Verdict {
+    for (const effect of effects) {
+      if (effect.kind !== 'event') continue;
+      const group = masterInEvent(effect);
+      if (effect.name === '+silent-failover-prepare') this.#open(host, group);
+      if (effect.name === '+silent-failover-done' || effect.name === '-silent-failover-abort') this.#windows.delete(group);
+      const verdict = effect.name === '+failover-state-wait-promotion' ? this.#judge(host, effect) : null;
+      if (verdict !== null) return verdict;
+    }
+    return null;
+  }
+
+  #open(host: SentinelHost, group: string): void {
+    const target = host.state?.masters.get(group)?.silent?.target ?? '';
+    const node = this.world.nodesIn(group).find(({ machine }) => `${machine.ip}:${machine.port}` === target);
+    if (this.#windows.get(group)?.target === target || node === undefined) return;
+    this.#windows.set(group, { target, runId: node.runId, isWiped: false });
+  }
+
+  #judge(host: SentinelHost, effect: Extract<Effect, { kind: 'event' }>): Verdict {
+    const { group, key } = replicaInEvent(effect);
+    const window = this.#windows.get(group);
+    const master = host.state?.masters.get(group);
+    if (window === undefined || host.state === null || master === undefined) return null;
+    const node = this.world.nodesIn(group).find(({ machine }) => `${machine.ip}:${machine.port}` === window.target);
+    const isLost = window.isWiped || node?.isRunning !== true || node.runId !== window.runId;
+    const isTainted = this.world.hosts.some((each) => each.state?.masters.get(group)?.silent?.taint != null);
+    if (key === window.target || isLost || isTainted || this.world.hasForced || this.#differ(group)) return null;
+    const target = master.replicas.get(window.target);
+    if (target === undefined || whyNotEligible(host.state, master, target, millis(host.nowMs())) !== null) return null;
+    const knows = master.silent === null ? 'which knows nothing of it' : `D ${master.silent.doneEpoch}`;
+    return `${host.name}, ${knows}, promotes ${key} of ${group} and not the target ${window.target}`;
+  }
+
+  #differ(group: string): boolean {
+    return this.world.hosts.some((host) => {
+      return [...mastersOf(host)].some((master) => master.name === group && master.peers.size !== this.world.hosts.length - 1);
+    });
+  }
+}
