@@ -69,9 +69,11 @@ export class Child {
     return readFileSync(this.logPath, 'utf8').trimEnd().split('\n').slice(-LAST_LINES).join(' | ');
   }
 
-  /** Throws, with its last words, when it has ended. */
+  /** Throws, with its last words, when it has ended: PORT_IN_USE when they say so, else LINK_FAILED. */
   assertRunning(): void {
-    if (this.#status !== null) throw new AgentError('LINK_FAILED', `${this.name} ended (${this.#status}): ${this.lastWords()}`);
+    if (this.#status === null) return;
+    const words = this.lastWords();
+    throw new AgentError(/already in use/i.test(words) ? 'PORT_IN_USE' : 'LINK_FAILED', `${this.name} ended (${this.#status}): ${words}`);
   }
 }
 
@@ -81,11 +83,10 @@ export class Children {
   readonly #bond = deathBond();
   readonly #onExit = (): void => this.#killAll();
 
-  constructor(readonly logFolder: string) {
-    process.on('exit', this.#onExit);
-  }
+  constructor(readonly logFolder: string) {}
 
   start(name: string, argv: readonly string[], cwd: string, env: NodeJS.ProcessEnv = process.env): Child {
+    process.off('exit', this.#onExit).on('exit', this.#onExit);
     const logPath = join(this.logFolder, `${name}.log`);
     const log = openSync(logPath, 'a');
     const [command = '', ...args] = [...this.#bond, ...argv];
@@ -100,7 +101,7 @@ export class Children {
     return this.#children;
   }
 
-  /** Ends whatever still runs and resolves when all is gone. */
+  /** Ends whatever still runs and resolves when all is gone; more may be started afterwards. */
   async endAll(): Promise<void> {
     for (const child of this.#children) {
       // A stopped process would keep TERM for later.

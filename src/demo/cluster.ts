@@ -8,6 +8,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { must } from '../assert.js';
+import { AgentError } from '../errors.js';
 import type { Address } from '../sentinel/wire/address.js';
 import { MASTER_NAME, whyNotIn, whyNotNaming, whyNotServing, whyNotWatching } from './agreement.js';
 import { askRedis } from './ask-redis.js';
@@ -25,6 +26,7 @@ const QUORUM = 2;
 const COMPANY = { replicas: NODE_HOSTS.length - 1, peers: AGENTS - 1 };
 const FAILOVER_TIMEOUT_MS = 10_000;
 const START_LIMIT_MS = 20_000;
+const START_ATTEMPTS = 3;
 const MAIN = fileURLToPath(new URL('../main.js', import.meta.url));
 
 /** A redis-server; `child` changes when it is started again. */
@@ -67,8 +69,23 @@ export class Cluster {
     this.#agentCommand = options.agentCommand ?? [process.execPath, MAIN];
   }
 
-  /** Starts everything and resolves when every process answers; what they make of each other is {@link whyUnsettled}. */
+  /**
+   * Starts everything and resolves when every process answers; what they make of each other is {@link whyUnsettled}.
+   *
+   * A port that somebody took between the check and the start is no reason to give up.
+   */
   static async start(children: Children, options: ClusterOptions, signal: AbortSignal): Promise<Cluster> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await Cluster.#startOnce(children, options, signal);
+      } catch (error) {
+        if (!(error instanceof AgentError && error.code === 'PORT_IN_USE') || attempt === START_ATTEMPTS) throw error;
+        await children.endAll();
+      }
+    }
+  }
+
+  static async #startOnce(children: Children, options: ClusterOptions, signal: AbortSignal): Promise<Cluster> {
     const redisServer = findProgram('redis-server', 'install Redis (Debian: apt-get install redis-server)');
     const port = await freePort(NODE_HOSTS);
     const addresses = NODE_HOSTS.map((host) => ({ host, port }));
@@ -139,7 +156,7 @@ export class Cluster {
     const [sentinel, dns, admin] = [await freePort(), await freePort(), await freePort()];
     const folder = join(this.#children.logFolder, name);
     const config = join(folder, 'pointsman.yaml');
-    mkdirSync(folder);
+    mkdirSync(folder, { recursive: true });
     writeFileSync(join(folder, 'sentinel.conf'), [
       `port ${sentinel}`, `bind ${AGENT_HOST}`, `dir ${folder}`,
       `sentinel monitor ${MASTER_NAME} ${master.host} ${master.port} ${QUORUM}`,

@@ -45,14 +45,14 @@ export async function crashRound(
   master.child.kill('SIGKILL');
   const switches = cluster.agents.map(async (agent) => {
     const host = await nextAnswer(agent, master.address.host, limit);
-    const tookMs = performance.now() - killedMs;
+    const tookMs = tenths(performance.now() - killedMs);
     say(`${agent.name} answers ${host} after ${Math.round(tookMs)} ms`);
     return { host, tookMs };
   });
   const firstWrite = (async () => {
     while (ledger.reigns.length === reignsBefore) await pause(QUERY_EVERY_MS, limit);
     const reign = must(ledger.reigns[reignsBefore], 'a new reign has begun');
-    const tookMs = reign.firstWriteMs - killedMs;
+    const tookMs = tenths(reign.firstWriteMs - killedMs);
     say(`${reign.address.host} accepts writes after ${Math.round(tookMs)} ms`);
     return tookMs;
   })();
@@ -64,16 +64,19 @@ export async function crashRound(
   const restartedMs = performance.now();
   await cluster.restartNode(master, signal);
   await cluster.settled(promoted, 'agreed', SETTLE_LIMIT_MS, signal);
-  const rejoinedMs = performance.now() - restartedMs;
+  const rejoinedMs = tenths(performance.now() - restartedMs);
   say(`${master.name} follows ${promoted.name}, all agents agree`);
 
   const audit = await ledger.audit(promoted.address);
-  const oldestLossMs = audit.oldestLossMs === null ? null : killedMs - audit.oldestLossMs;
+  const oldestLossMs = audit.oldestLossMs === null ? null : tenths(killedMs - audit.oldestLossMs);
   return {
     killed: master.address.host, promoted: promoted.address.host, dnsMs: seen.map(({ tookMs }) => tookMs), firstWriteMs, rejoinedMs,
     lostAtKill: audit.lostBefore, oldestLossMs, lostAfterSwitch: audit.lostNow,
   };
 }
+
+/** To a tenth of a millisecond: what lies behind it is noise. */
+const tenths = (ms: number): number => Math.round(ms * 10) / 10;
 
 /** The first host in the agent's answers that is not `old`. */
 async function nextAnswer(agent: Agent, old: string, limit: AbortSignal): Promise<string> {

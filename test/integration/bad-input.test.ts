@@ -14,7 +14,7 @@ import {
   type LabSentinel, type RedisNode,
 } from './lab.js';
 
-const END_LIMIT_MS = 20_000;
+const END_LIMIT_MS = 40_000;
 const NOBODY = 65_534;
 
 interface End {
@@ -66,7 +66,7 @@ describe('files', () => {
       expect({ verb, status }).toEqual({ verb, status: 64 });
       for (const pattern of expected) expect(errors.filter((line) => pattern.test(line))).toHaveLength(1);
     }
-  }, 60_000);
+  }, 180_000);
 
   test('a bad line in sentinel.conf: exit 64 and the file as it was', async () => {
     const conf = join(lab.folder, 'sentinel.conf');
@@ -76,14 +76,14 @@ describe('files', () => {
     expect(status).toBe(64);
     expect(errors.filter((line) => /sentinel\.conf:3/.test(line))).toHaveLength(1);
     expect(readFileSync(conf, 'utf8')).toBe(text);
-  }, 30_000);
+  }, 90_000);
 
   test('no such file: exit 64 and its path', async () => {
     const path = join(lab.folder, 'nowhere.yaml');
     const { status, errors } = await end(['run', '--config', path]);
     expect([status, errors.length]).toEqual([64, 1]);
     expect(errors[0]).toContain(path);
-  }, 30_000);
+  }, 90_000);
 });
 
 describe('ports that are taken', () => {
@@ -107,7 +107,7 @@ describe('ports that are taken', () => {
     const socket = createSocket('udp4').bind(agent.dnsPort!, '127.0.0.1');
     await once(socket, 'listening');
     socket.close();
-  }, 40_000);
+  }, 90_000);
 
   test.each(['udp', 'tcp'] as const)('the DNS port by %s: one error, exit 71, and the sentinel port is free again', async (transport) => {
     const dnsPort = await freePort();
@@ -121,7 +121,7 @@ describe('ports that are taken', () => {
     const server = createServer().listen(agent.address.port, '127.0.0.1');
     await once(server, 'listening');
     server.close();
-  }, 40_000);
+  }, 90_000);
 });
 
 describe('a state file that cannot be written', () => {
@@ -145,7 +145,7 @@ describe('a state file that cannot be written', () => {
     // 73 where the check of the files did not see it before (64).
     expect(['status 64', 'status 73']).toContain(status);
     expect(faults).toEqual([expect.stringContaining(agent.conf)]);
-  }, 40_000);
+  }, 90_000);
 
   test('at run time: commands say so, everything else works, and nothing is lost when it can be written again', async () => {
     const agent = await lab.agent(master);

@@ -35,7 +35,7 @@ class Demo {
   /** Ends it when it still runs. */
   async close(): Promise<void> {
     if (this.status === undefined) this.signal('SIGTERM');
-    await this.ended(20_000);
+    await this.ended(30_000);
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
@@ -106,12 +106,12 @@ describe('demo', () => {
   ])('%j is refused in one line, exit 64', async (args, option) => {
     const demo = new Demo(...args);
     try {
-      await demo.ended(20_000);
+      await demo.ended(60_000);
       const lines = demo.stderr.split('\n').filter((line) => line !== '');
       expect([demo.status, demo.stdout, lines.length]).toEqual([64, '', 1]);
       expect(lines[0]).toContain(option);
     } finally {
       await demo.close();
     }
-  }, 30_000);
+  }, 90_000);
 });

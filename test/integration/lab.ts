@@ -19,7 +19,7 @@ import type { RespValue } from '../../src/sentinel/wire/resp-value.js';
 import { ROOT } from '../tidy/sources.js';
 
 export { MASTER_NAME, fieldsOf, freePort, textsOf };
-export const MAIN = join(ROOT, process.env['POINTSMAN_DIST'] ?? 'dist', 'main.js');
+export const MAIN = join(ROOT, process.env['DIST_UNDER_TEST'] ?? 'dist', 'main.js');
 export const NAME = `${MASTER_NAME}.redis.test`;
 const POLL_MS = 15;
 const START_LIMIT_MS = 20_000;
