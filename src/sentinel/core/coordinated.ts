@@ -16,7 +16,7 @@ import { isDisconnected, refOf } from './state.js';
 import type { Turn } from './turn.js';
 import { log } from './turn.js';
 
-const POLL_MS = 20;
+const POLL_MS = 5;
 const PAUSE_RENEW_MS = 1_000;
 const LONG_PAUSE_MS = 30_000;
 const DEFAULT_MAX_PAUSE_MS = 5_000;
@@ -49,19 +49,21 @@ export type Hold = 'holding' | 'caughtUp' | 'gaveUp';
 export function hold(turn: Turn, master: Master, failover: Failover, promoted: Replica): Hold {
   const { now } = turn;
   if (failover.pauseRefused !== null) {
+    if (failover.purpose === 'coordinated') return 'gaveUp';
     log(turn, 'warning', `Failover of ${master.name} goes on without holding writes: ${failover.pauseRefused}`);
     failover.coordinated = false;
     return 'caughtUp';
   }
-  if (now > failover.stateSinceMs + maxPauseMs(master)) {
+  const leftMs = failover.stateSinceMs + maxPauseMs(master) - now;
+  if (leftMs < 0) {
     unpause(turn, master);
     return 'gaveUp';
   }
-  if (failover.heldOffset !== null && promoted.replOffset >= failover.heldOffset) {
+  if (isCaughtUp(turn, failover, promoted)) {
     pause(turn, master, failover, LONG_PAUSE_MS);
     return 'caughtUp';
   }
-  if (failover.lastPauseMs === 0 || now >= failover.lastPauseMs + PAUSE_RENEW_MS) pause(turn, master, failover, shortPauseMs(master, failover, now));
+  keepHeld(turn, master, failover, leftMs);
   if (now >= failover.lastPollMs + POLL_MS) {
     failover.lastPollMs = now;
     requestInfo(turn, master);
@@ -70,31 +72,56 @@ export function hold(turn: Turn, master: Master, failover: Failover, promoted: R
   return 'holding';
 }
 
-function shortPauseMs(master: Master, failover: Failover, now: Millis): number {
-  const leftMs = failover.stateSinceMs + maxPauseMs(master) - now;
-  return Math.min(2_000, master.downAfterMs / 2, Math.max(leftMs, 1));
+/** Short pauses, each renewed long before it ends, so that writes stay held however short down-after is. */
+export function keepHeld(turn: Turn, master: Master, failover: Failover, leftMs: number): void {
+  const renewMs = Math.min(PAUSE_RENEW_MS, failover.lastPauseLengthMs / 2);
+  if (failover.lastPauseMs !== 0 && turn.now < failover.lastPauseMs + renewMs) return;
+  pause(turn, master, failover, Math.min(2_000, master.downAfterMs / 2, Math.max(leftMs, 1)));
+}
+
+/**
+ * The replica has everything, and the original has taken nothing since: a pause was in force when its offset was read, and there
+ * is time enough left in it for the long one to arrive. A leader that slept, or whose renewals were late, holds anew.
+ */
+export function isCaughtUp(turn: Turn, failover: Failover, replica: Replica): boolean {
+  const { heldOffset, heldUntilMs, lastPauseLengthMs } = failover;
+  return heldOffset !== null && replica.replOffset >= heldOffset && turn.now < heldUntilMs - lastPauseLengthMs / 4;
 }
 
 export function holdDueMs(master: Master, failover: Failover): Millis {
   return Math.min(failover.lastPollMs + POLL_MS, failover.stateSinceMs + maxPauseMs(master) + 1) as Millis;
 }
 
-function pause(turn: Turn, master: Master, failover: Failover, ms: number): void {
+export function pause(turn: Turn, master: Master, failover: Failover, wantedMs: number): void {
+  const ms = Math.max(1, Math.floor(wantedMs));
   failover.lastPauseMs = turn.now;
-  const argv = [commandName(turn.state, master, 'CLIENT'), 'PAUSE', String(Math.max(1, Math.floor(ms))), 'WRITE'];
-  send(turn, master, argv, { kind: 'paused', instance: refOf(master) });
+  failover.lastPauseLengthMs = ms;
+  const argv = [commandName(turn.state, master, 'CLIENT'), 'PAUSE', String(ms), 'WRITE'];
+  send(turn, master, argv, { kind: 'paused', instance: refOf(master), sentMs: turn.now, ms });
 }
 
 export function unpause(turn: Turn, master: Master): void {
   send(turn, master, [commandName(turn.state, master, 'CLIENT'), 'UNPAUSE']);
 }
 
-/** Replies come in order: what INFO says after this one, it says of a paused server. */
-export function applyHoldReply(master: Master, reply: RespValue): void {
-  const { failover } = master;
-  if (failover?.state !== 'send_slaveof_noone') return;
-  if (reply.kind === 'error') failover.pauseRefused = reply.text;
-  else failover.pauseTaken = true;
+/**
+ * Replies come in order: what INFO says after this one, it says of a paused server. The server counts the pause from when it got
+ * the command, so it is in force until `sentMs + ms` at least. One that came too late leaves a gap: what was read before is void.
+ */
+export function applyHoldReply(turn: Turn, { failover }: Master, reply: RespValue, { sentMs, ms }: { readonly sentMs: Millis; readonly ms: number }): void {
+  if (failover?.state !== 'send_slaveof_noone' && failover?.state !== 'silent_hold') return;
+  if (reply.kind === 'error') {
+    failover.pauseRefused = reply.text;
+    return;
+  }
+  if (turn.now >= failover.heldUntilMs) failover.heldOffset = null;
+  failover.heldUntilMs = Math.max(failover.heldUntilMs, sentMs + ms) as Millis;
+  failover.pauseTaken = true;
+}
+
+/** The original's offset, final as long as the pause holds. */
+export function noteHeldOffset(turn: Turn, failover: Failover, offset: number | null): void {
+  failover.heldOffset = failover.pauseTaken && turn.now < failover.heldUntilMs ? offset : null;
 }
 
 /**

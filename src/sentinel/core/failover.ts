@@ -43,7 +43,7 @@ export function failoverDueMs(state: SentinelState, master: Master): Millis {
     case 'wait_start':
       return addMs(master.failoverStartMs, Math.min(state.tunables.electionTimeoutMs, master.failoverTimeoutMs) + 1);
     case 'send_slaveof_noone':
-      return failover.coordinated ? holdDueMs(master, failover) : addMs(failover.stateSinceMs, master.failoverTimeoutMs + 1);
+      return canHold(master, failover) ? holdDueMs(master, failover) : addMs(failover.stateSinceMs, master.failoverTimeoutMs + 1);
     case 'wait_promotion':
       return Math.min(failover.lastPollMs + LIMITS.promotionPollMs, failover.stateSinceMs + master.failoverTimeoutMs + 1) as Millis;
     case 'reconf_slaves':
@@ -122,6 +122,7 @@ function open(turn: Turn, master: Master, { purpose, target, client, forced, coo
   master.failover = {
     ...{ state: 'wait_start', stateSinceMs: now, epoch, forced, promoted: null, lastPollMs: 0 as Millis },
     ...{ purpose, target, client, lastPauseMs: 0 as Millis, pauseTaken: false, pauseRefused: null, heldOffset: null, coordinated },
+    ...{ heldUntilMs: 0 as Millis, lastPauseLengthMs: 0 },
   };
   master.failoverStartMs = addMs(now, nextBelow(state.prng, LIMITS.startDesyncMs));
 }
@@ -237,10 +238,17 @@ function wantedTarget(turn: Turn, master: Master, { target }: Failover): Replica
   return replica !== undefined && whyNotEligible(turn.state, master, replica, turn.now) === null ? replica : undefined;
 }
 
+/** Writes are held first; one who asked for COORDINATED wants nothing else, the plain command goes on without. */
+function canHold(master: Master, failover: Failover): boolean {
+  const promoted = promotedReplica(master);
+  if (!failover.coordinated || promoted === undefined || isDisconnected(promoted)) return false;
+  return failover.purpose === 'coordinated' || whyNotCoordinated(master) === null;
+}
+
 function promote(turn: Turn, master: Master, failover: Failover): void {
   const promoted = must(promotedReplica(master), 'a failover in send_slaveof_noone has no promoted replica');
   const expired = turn.now > failover.stateSinceMs + master.failoverTimeoutMs;
-  if (failover.coordinated && whyNotCoordinated(master) === null && !isDisconnected(promoted)) {
+  if (canHold(master, failover)) {
     const held = hold(turn, master, failover, promoted);
     if (held === 'gaveUp') return abort(turn, master, '-failover-abort-slave-timeout');
     if (held === 'holding') return;

@@ -1,6 +1,7 @@
 /**
  * Everything that can happen to a sentinel. One value per fact; the runtime and the simulator make them, `step` consumes them.
  */
+import type { Millis } from '../../time.js';
 import type { RespValue } from '../wire/resp-value.js';
 import type { CommandFacts } from './commands/outcome.js';
 import type { ConnectionId, InstanceRef } from './state.js';
@@ -18,7 +19,8 @@ export type ReplyTag =
   | { readonly kind: 'silentAware'; readonly instance: InstanceRef }
   | { readonly kind: 'targetDown'; readonly instance: InstanceRef }
   /** CLIENT PAUSE on the original of a planned move. */
-  | { readonly kind: 'paused'; readonly instance: InstanceRef };
+  /** CLIENT PAUSE for `ms`, sent at `sentMs`. */
+  | { readonly kind: 'paused'; readonly instance: InstanceRef; readonly sentMs: Millis; readonly ms: number };
 
 export type Input =
   /** Once, after the state was loaded. */

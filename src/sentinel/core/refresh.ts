@@ -6,7 +6,7 @@
 import type { InfoReport } from '../wire/info.js';
 import { parseInfo } from '../wire/info.js';
 import type { RespValue } from '../wire/resp-value.js';
-import { mayDemoteAtOnce } from './coordinated.js';
+import { mayDemoteAtOnce, noteHeldOffset } from './coordinated.js';
 import { isForeign, judgeForeign } from './caution/foreign.js';
 import { dropReserve } from './caution/last-known.js';
 import { judgeRebirth, noteRebirth } from './caution/reborn.js';
@@ -16,7 +16,7 @@ import { makeAddress, sameHost } from './hosts.js';
 import { createReplica } from './instance.js';
 import { requestInfo } from './monitor.js';
 import { sendReplicaOf } from './reconfigure.js';
-import { sendForcedResync } from './silent/debts.js';
+import { isPayable, sendForcedResync } from './silent/debts.js';
 import { silentSettings } from './silent/settings.js';
 import type { Master, Replica } from './state.js';
 import { promotedReplica } from './state.js';
@@ -95,7 +95,7 @@ function isKnown(master: Master, host: string, ip: string, port: number): boolea
 
 function noteReplication(turn: Turn, node: Master | Replica, report: InfoReport): void {
   node.masterReplOffset = report.masterReplOffset ?? node.masterReplOffset;
-  if (node.kind === 'master' && isHolding(node) && node.failover?.pauseTaken === true) node.failover.heldOffset = report.masterReplOffset;
+  if (node.kind === 'master' && isHolding(node) && node.failover !== null) noteHeldOffset(turn, node.failover, report.masterReplOffset);
   node.syncFull = report.syncFull ?? node.syncFull;
   node.readOnly = report.readOnly ?? node.readOnly;
   node.syncInProgress = report.masterSyncInProgress ?? false;
@@ -128,7 +128,8 @@ function noteRole(turn: Turn, node: Master | Replica, role: 'master' | 'replica'
   node.roleReported = role;
   node.roleReportedMs = turn.now;
   if (role === 'replica') node.replicaConfChangeMs = turn.now;
-  announce(turn, 'verbose', role === node.kind ? '+role-change' : '-role-change', node, `new reported role is ${role === 'master' ? 'master' : 'slave'}`);
+  const event = role === node.kind ? '+role-change' : '-role-change';
+  announce(turn, 'verbose', event, node, `new reported role is ${role === 'master' ? 'master' : 'slave'}`);
 }
 
 function act(turn: Turn, master: Master, node: Master | Replica): void {
@@ -175,10 +176,14 @@ function fixMaster(turn: Turn, master: Master, replica: Replica): void {
   if (follow(turn, master, replica)) announce(turn, 'notice', '+fix-slave-config', replica);
 }
 
-/** REPLICAOF; in the forced form for a node that owes a full resync. */
+/**
+ * REPLICAOF; in the forced form for a node that owes a full resync, and then only when it is ours to send: this report may be
+ * from before the order that is under way, here or from the leader, and a second one would copy everything twice.
+ */
 function follow(turn: Turn, master: Master, replica: Replica): boolean {
   const debt = master.debts.get(replica.key);
-  return debt === undefined ? sendReplicaOf(turn, replica, master.address) : sendForcedResync(turn, master, replica, debt);
+  if (debt === undefined) return sendReplicaOf(turn, replica, master.address);
+  return isPayable(turn, master, replica, debt) && sendForcedResync(turn, master, replica, debt);
 }
 
 /** Progress of a replica that was sent to the promoted one: it says so, then its link is up. */

@@ -170,6 +170,9 @@ export interface Failover {
   /** Planned moves: when CLIENT PAUSE was last sent, whether it was taken, and the original's offset read under it. */
   lastPauseMs: Millis;
   pauseTaken: boolean;
+  /** Until then the original is surely held, by pauses that followed each other without a gap; and how long the last one was. */
+  heldUntilMs: Millis;
+  lastPauseLengthMs: number;
   pauseRefused: string | null;
   heldOffset: number | null;
   /** Writes on the original are held until the replica has them (coordinated.ts). */
@@ -250,6 +253,8 @@ export interface SilentState {
   sinceMs: Millis;
   /** When D last rose, or the state began. */
   renewedMs: Millis;
+  /** Renewals that this sentinel began since then without everybody becoming ready; each makes the next one wait longer. */
+  renewals: number;
   /** Last reminder that the state waits for its end. */
   lastWarnedMs: Millis;
   /** No further election of our own accord before this. */
@@ -265,6 +270,8 @@ export interface SilentState {
   promotedSinceMs: Millis | null;
   /** The client of the prepare, until it is effective or time is up. */
   client: number | null;
+  /** When that client began to wait. */
+  clientSinceMs: Millis;
 }
 
 /** One node's duty to take a full copy from the master (silent-failover.md, 4.5). */

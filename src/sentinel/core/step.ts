@@ -140,8 +140,8 @@ function dispatchReply(turn: Turn, instance: Instance, { tag, reply }: Extract<I
       return;
     case 'paused':
       if (instance.kind !== 'master') return;
+      applyHoldReply(turn, instance, reply, tag);
       applyPauseReply(turn, instance, reply);
-      applyHoldReply(instance, reply);
       return;
     case 'subscribe':
       // Refused (NOAUTH, NOPERM, renamed): the node shows as disconnected and is tried again a ping period later (3.2).

@@ -7,11 +7,12 @@
 import { must } from '../../../assert.js';
 import type { Millis } from '../../../time.js';
 import { sameNode } from '../hosts.js';
+import { isCaughtUp, keepHeld, pause } from '../coordinated.js';
 import { commandName, send } from '../instance.js';
 import { forceHello, NEVER, requestInfo } from '../monitor.js';
 import { sendReplicaOf } from '../reconfigure.js';
 import type { Failover, Master, NodeAddress, Replica } from '../state.js';
-import { isDisconnected, refOf } from '../state.js';
+import { isDisconnected } from '../state.js';
 import type { RespValue } from '../../wire/resp-value.js';
 import { switchAddress } from '../switch-master.js';
 import type { Turn } from '../turn.js';
@@ -22,9 +23,8 @@ import { announceMove, endSilentState, settleClient } from './ending.js';
 import { silentSettings } from './settings.js';
 import { isTargetPromoted } from './votes.js';
 
-const POLL_MS = 20;
+const POLL_MS = 5;
 const PROOF_POLL_MS = 50;
-const PAUSE_RENEW_MS = 1_000;
 /** Longer than the 8-20 s in which a stock peer converts a master that has no configuration. */
 const LONG_PAUSE_MS = 30_000;
 
@@ -33,7 +33,13 @@ export function giveUp(turn: Turn, master: Master, refusal: string): void {
   const { failover } = master;
   if (failover === null) return;
   settleClient(turn, master, refusal);
-  if (failover.state === 'silent_hold') unpause(turn, master);
+  if (failover.state === 'silent_hold') {
+    if (failover.lastPauseMs !== 0) unpause(turn, master);
+    if (master.silent?.donePending === true) {
+      master.silent.donePending = false;
+      persist(turn);
+    }
+  }
   master.failover = null;
   master.failoverStartMs = 0 as Millis;
 }
@@ -64,7 +70,12 @@ export function decideAsLeader(turn: Turn, master: Master, failover: Failover): 
     settleClient(turn, master, null);
     return go(turn, failover, 'silent_reassert');
   }
-  if (failover.purpose === 'done') return go(turn, failover, 'silent_hold');
+  if (failover.purpose === 'done') {
+    // NO ONE may be sent from now on, and a restart must know it. On disk before the pause: nobody waits for the disk under it.
+    master.silent.donePending = true;
+    persist(turn);
+    return go(turn, failover, 'silent_hold');
+  }
   // A false alarm: nobody asked for an end, both are up.
   giveUp(turn, master, 'NOQUORUM the reason for the election is gone');
   return true;
@@ -77,6 +88,8 @@ function go(turn: Turn, failover: Failover, state: Failover['state']): true {
   failover.lastPauseMs = 0 as Millis;
   failover.pauseTaken = false;
   failover.heldOffset = null;
+  failover.heldUntilMs = 0 as Millis;
+  failover.lastPauseLengthMs = 0;
   return true;
 }
 
@@ -87,19 +100,10 @@ export function moveDueMs(master: Master, failover: Failover): Millis {
   return (Number.isFinite(due) ? due : NEVER) as Millis;
 }
 
-/** CLIENT PAUSE … WRITE on the original, short and renewed: a leader that dies blocks writes for 2 s at most. */
-function pause(turn: Turn, master: Master, failover: Failover, ms: number): void {
-  failover.lastPauseMs = turn.now;
-  const argv = [commandName(turn.state, master, 'CLIENT'), 'PAUSE', String(Math.max(1, Math.floor(ms))), 'WRITE'];
-  send(turn, master, argv, { kind: 'paused', instance: refOf(master) });
-}
-
-/** Replies come in order: what INFO says after this one, it says of a paused server. */
+/** A pause that is refused ends the done; the prepared state stays. */
 export function applyPauseReply(turn: Turn, master: Master, reply: RespValue): void {
-  const { failover } = master;
-  if (failover?.state !== 'silent_hold') return;
-  if (reply.kind === 'error') return giveUp(turn, master, `ERR Slave status is not ready: the original refuses CLIENT PAUSE: ${reply.text}`);
-  failover.pauseTaken = true;
+  if (master.failover?.state !== 'silent_hold' || reply.kind !== 'error') return;
+  giveUp(turn, master, `ERR Slave status is not ready: the original refuses CLIENT PAUSE: ${reply.text}`);
 }
 
 function unpause(turn: Turn, master: Master): void {
@@ -115,11 +119,10 @@ export function holdAndCatchUp(turn: Turn, master: Master, failover: Failover): 
 
   const leftMs = failover.stateSinceMs + silentSettings(master).drainTimeoutMs - turn.now;
   if (leftMs < 0) return giveUp(turn, master, 'ERR Slave status is not ready: lag');
-  if (failover.lastPauseMs === 0 || turn.now >= failover.lastPauseMs + PAUSE_RENEW_MS) {
-    pause(turn, master, failover, Math.min(2_000, master.downAfterMs / 2, Math.max(leftMs, 1)));
-  }
-  if (failover.heldOffset !== null && target.replOffset >= failover.heldOffset) {
+  keepHeld(turn, master, failover, leftMs);
+  if (isCaughtUp(turn, failover, target)) {
     pause(turn, master, failover, LONG_PAUSE_MS);
+    cutClients(turn, master);
     return promoteTarget(turn, master, failover, target);
   }
   if (turn.now < failover.lastPollMs + POLL_MS) return;
@@ -128,12 +131,14 @@ export function holdAndCatchUp(turn: Turn, master: Master, failover: Failover): 
   requestInfo(turn, target);
 }
 
+/** Everything is at the target, and it takes writes: who still waits at the original finds it by the name, before the promotion. */
+function cutClients(turn: Turn, master: Master): void {
+  const name = commandName(turn.state, master, 'CLIENT');
+  for (const type of ['normal', 'pubsub']) send(turn, master, [name, 'KILL', 'TYPE', type]);
+}
 
 function promoteTarget(turn: Turn, master: Master, failover: Failover, target: Replica): void {
   if (master.silent === null || isDisconnected(target)) return;
-  // From here on only finishing is safe; a restart must know it.
-  master.silent.donePending = true;
-  persist(turn);
   settleClient(turn, master, null);
   if (!sendReplicaOf(turn, target, null)) return;
   announce(turn, 'notice', '+failover-state-wait-promotion', target);
