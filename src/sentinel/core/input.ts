@@ -18,7 +18,6 @@ export type ReplyTag =
   /** Silent failover: does the peer know it, and does it see the target down? */
   | { readonly kind: 'silentAware'; readonly instance: InstanceRef }
   | { readonly kind: 'targetDown'; readonly instance: InstanceRef }
-  /** CLIENT PAUSE on the original of a planned move. */
   /** CLIENT PAUSE for `ms`, sent at `sentMs`. */
   | { readonly kind: 'paused'; readonly instance: InstanceRef; readonly sentMs: Millis; readonly ms: number };
 
