@@ -8,14 +8,17 @@ import { randomBytes } from 'node:crypto';
 import { dirname } from 'node:path';
 import type { AdminServer } from './admin/server.js';
 import { startAdminServer } from './admin/server.js';
+import type { AgentStatus } from './admin/status.js';
 import { statusOf } from './admin/status.js';
 import type { DnsSection, PointsmanConfig } from './config/config.js';
+import { makeConsulPublisher } from './consul-wiring.js';
 import type { DnsListeners } from './dns/listeners.js';
 import { startDnsListeners } from './dns/listeners.js';
 import { FileSerialStore } from './dns/serial-store.js';
 import { zoneSettingsOf } from './dns-wiring.js';
 import { EXIT, FatalError, messageOf } from './errors.js';
 import type { Log } from './log.js';
+import type { ConsulPublisher } from './publishers/consul/consul-publisher.js';
 import { ClientReconfigScript } from './publishers/hooks/client-reconfig-script.js';
 import { DnsPublisher } from './publishers/dns-publisher.js';
 import { Journal } from './publishers/journal.js';
@@ -62,6 +65,7 @@ export class Agent {
   readonly #publishers: Publisher[] = [];
   readonly #hook: ClientReconfigScript;
   readonly #dns: DnsPublisher | null;
+  readonly #consul: ConsulPublisher | null;
   readonly #reconciler: Reconciler;
   readonly #journal: Journal | null;
   readonly #server: SentinelServer;
@@ -86,7 +90,16 @@ export class Agent {
       maxRuntimeMs: () => state.tunables.scriptMaxRuntimeMs,
     });
     this.#dns = config?.dns == null ? null : this.#makeDns(config.dns, config);
-    if (this.#dns !== null) this.#publishers.push(new MappedPublisher(this.#dns, config?.route.addressMap ?? []));
+    this.#consul = config === null ? null : makeConsulPublisher({
+      config,
+      state,
+      masters: file.conf.masters.map((master) => master.name),
+      wake: (master) => this.#reconciler.recheck('consul', master),
+      log: log.child({ part: 'consul' }),
+    });
+    for (const output of [this.#dns, this.#consul]) {
+      if (output !== null) this.#publishers.push(new MappedPublisher(output, config?.route.addressMap ?? []));
+    }
     this.#publishers.push(this.#hook);
     this.#journal = config?.journal == null ? null : new Journal({ ...config.journal, log: log.child({ part: 'journal' }) });
     this.#reconciler = new Reconciler({
@@ -104,7 +117,7 @@ export class Agent {
         atMs: script.running ? script.startedAtMs : script.dueAtMs,
       })),
       reply: (client, value) => this.#server.reply(client, value),
-      whyNotMonitorable: (name) => this.#dns?.whyNotAddable(name) ?? null,
+      whyNotMonitorable: (name) => this.#dns?.whyNotAddable(name) ?? this.#consul?.whyNotAddable(name) ?? null,
     });
     this.#server = new SentinelServer(serverOptionsOf(file, options.identity, options.tls.server, log.child({ part: 'server' })), gate);
     this.#server.onShutdown(options.onShutdown);
@@ -188,7 +201,8 @@ export class Agent {
   async #openAdmin(): Promise<void> {
     const section = this.#options.config?.admin ?? null;
     if (section === null) return;
-    this.#admin = await startAdminServer(section.listen, () => statusOf(this.sentinel.state, this.#reconciler.status()), this.#log.child({ part: 'admin' }));
+    const status = (): AgentStatus => statusOf(this.sentinel.state, this.#reconciler.status());
+    this.#admin = await startAdminServer(section.listen, status, this.#log.child({ part: 'admin' }));
     this.#log.info({ address: formatAddress(this.#admin.address) }, 'admin listens');
   }
 
@@ -207,6 +221,7 @@ export function enterDirectory(file: ConfFile): void {
   try {
     process.chdir(file.directory);
   } catch (fault) {
-    throw new FatalError('CONFIG_INVALID', `directory ${file.directory} of ${dirname(file.path)} cannot be entered: ${messageOf(fault)}`, EXIT.badConfig);
+    const what = `directory ${file.directory} of ${dirname(file.path)}`;
+    throw new FatalError('CONFIG_INVALID', `${what} cannot be entered: ${messageOf(fault)}`, EXIT.badConfig);
   }
 }

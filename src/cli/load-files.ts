@@ -32,7 +32,8 @@ export function loadBoth(yamlPath: string | null, flags: Readonly<Record<string,
   }
   const path = yamlPath === null ? config.sentinel.config : resolve(dirname(yamlPath), config.sentinel.config);
   const sentinel = loadSentinel(path);
-  return { config, file: sentinel.file, faults: [...sentinel.faults, ...zoneFaultsOf(config, sentinel.file)], warnings: [...warnings, ...sentinel.warnings] };
+  const faults = [...sentinel.faults, ...zoneFaultsOf(config, sentinel.file)];
+  return { config, file: sentinel.file, faults, warnings: [...warnings, ...sentinel.warnings] };
 }
 
 /** `sentinel`: the stock file alone, with the command line's overrides. */

@@ -53,7 +53,8 @@ async function fetchStatus(address: Address): Promise<AgentStatus> {
 }
 
 function isWell(master: MasterStatus): boolean {
-  return master.state === 'ok' && master.trusted && master.confirmed && master.alarms.length === 0 && master.outputs.every((output) => output.state === 'published');
+  const healthy = master.state === 'ok' && master.trusted && master.confirmed && master.alarms.length === 0;
+  return healthy && master.outputs.every((output) => output.state === 'published');
 }
 
 function table(view: AgentStatus): string {
@@ -74,7 +75,7 @@ function masterLines(master: MasterStatus): string[] {
     [master.name, master.primary, marks.join(','), String(master.configEpoch), String(master.quorum)],
   ];
   const nodes = [
-    ...master.replicas.map((replica) => ['replica', replica.address, replica.state, replica.notEligible === null ? '' : `not promotable: ${replica.notEligible}`]),
+    ...master.replicas.map(replicaRow),
     ...master.sentinels.map((peer) => ['sentinel', peer.address, peer.state, '']),
   ];
   const outputs = master.outputs.map((output) => [
@@ -83,8 +84,14 @@ function masterLines(master: MasterStatus): string[] {
     output.state,
     output.lastError === null ? `order ${output.publishedOrder ?? '-'} of ${output.wantedOrder ?? '-'}` : output.lastError.message,
   ]);
-  return [...columns(rows), ...master.alarms.map((text) => `  ALARM ${text}`), ...columns([...nodes, ...outputs]).map((line) => `  ${line}`)];
+  const alarms = master.alarms.map((text) => `  ALARM ${text}`);
+  return [...columns(rows), ...alarms, ...columns([...nodes, ...outputs]).map((line) => `  ${line}`)];
 }
+
+const replicaRow = ({ address, state, notEligible }: MasterStatus['replicas'][number]): string[] => [
+  ...['replica', address, state],
+  notEligible === null ? '' : `not promotable: ${notEligible}`,
+];
 
 function columns(rows: readonly (readonly string[])[]): string[] {
   const widths: number[] = [];

@@ -1,5 +1,5 @@
 /**
- * Sizes and names: what keeps a file readable in one sitting. Files up to 500 lines, functions up to 70, lines up to 140
+ * Sizes and names: what keeps a file readable in one sitting. Files up to 500 lines, functions up to 70, lines up to 150
  * characters, a head comment that says what the file decides, and no word that says nothing.
  */
 import { describe, expect, test } from '@jest/globals';
@@ -7,7 +7,7 @@ import { declaredNames, functionsOf, read, trackedFiles, typescriptBelow } from 
 
 const FILE_LINES = 500;
 const FUNCTION_LINES = 70;
-const LINE_CHARACTERS = 140;
+const LINE_CHARACTERS = 150;
 const EMPTY_WORDS = /^(utils?|helpers?|common|managers?)$/;
 
 /** The words of a kebab-case path or a camelCase name, lower case. */
@@ -35,7 +35,7 @@ describe('the rules themselves', () => {
 
   test('see a long file, a long line and a long function', () => {
     expect(sizeFaults('a.ts', 'x;\n'.repeat(501))).toEqual(['a.ts: 501 lines']);
-    expect(sizeFaults('a.ts', `${'x'.repeat(141)};`)).toEqual(['a.ts:1: 142 characters']);
+    expect(sizeFaults('a.ts', `${'x'.repeat(151)};`)).toEqual(['a.ts:1: 152 characters']);
     expect(sizeFaults('a.ts', `function f() {\n${body(69)}}`)).toEqual(['a.ts:1: f has 71 lines']);
     expect(sizeFaults('a.ts', `class C {\n m() {\n${body(69)}}\n}`)).toEqual(['a.ts:2: m has 71 lines']);
   });

@@ -92,7 +92,8 @@ export function askPeers(turn: Turn, master: Master, forced: boolean): void {
       peer.masterDown = false;
       peer.leader = null;
     }
-    const wanted = forced ? (master.sdownSinceMs !== null || holdsPlannedElection(master)) && !isDisconnected(peer) : now >= askDueMs(state, master, peer);
+    const hasReason = master.sdownSinceMs !== null || holdsPlannedElection(master);
+    const wanted = forced ? hasReason && !isDisconnected(peer) : now >= askDueMs(state, master, peer);
     if (!wanted) continue;
     peer.lastAskMs = now;
     const candidate = master.failover === null ? '*' : state.myId;

@@ -110,7 +110,10 @@ export function createMaster(state: SentinelState, seed: MasterSeed, now: Millis
     caution: newCaution(),
     peersChangedMs: now,
     nextPassMs: now,
-    published: { confirmed: false, confirmedBy: new Set(), trusted: true, role: 'observer', previous: null, previousRunId: '', leaderId: null, sinceMs: now, phase: 'steady' },
+    published: {
+      ...{ confirmed: false, confirmedBy: new Set(), trusted: true, role: 'observer', phase: 'steady', sinceMs: now },
+      ...{ previous: null, previousRunId: '', leaderId: null },
+    },
     extraSettings: new Map(),
   };
   state.masters.set(master.name, master);

@@ -60,7 +60,10 @@ export interface UsersNow {
  * Divergence D76: users are written as soon as ACL SETUSER or DELUSER changed them, and `default` only where it is more than what
  * requirepass says; stock waits for the next flush, and always writes `default`, which then beats a requirepass changed by hand.
  */
-export function serverLines(users: UsersNow | null, logLevel: LogLevelName): { readonly lines: readonly ConfLine[]; readonly handled: readonly string[] } {
+export function serverLines(
+  users: UsersNow | null,
+  logLevel: LogLevelName,
+): { readonly lines: readonly ConfLine[]; readonly handled: readonly string[] } {
   const own = (users?.lines ?? []).filter((text) => text !== users?.implied).map((text): ConfLine => ({ key: 'user', text }));
   const implied = users === null ? [] : [{ key: 'user', text: users.implied, onlyInPlace: true }];
   // The implied one last, so that it takes no other one's place.

@@ -4,6 +4,7 @@ import { mapRoute } from '../../../src/route/address-map.js';
 import { projectRoute } from '../../../src/route/project.js';
 import { sameRoute } from '../../../src/route/route.js';
 import { must } from '../../../src/assert.js';
+import { failoverOf } from '../sentinel/core/failover-of.js';
 import { createState } from '../../../src/sentinel/index.js';
 import type { Master, SentinelState } from '../../../src/sentinel/index.js';
 import { loadSentinelConf } from '../../../src/sentinel/wire/sentinel-conf.js';
@@ -41,7 +42,7 @@ describe('projectRoute', () => {
     ['update_config', '10.0.0.2'],
   ] as const)('in %s the primary is %s', (name, host) => {
     const { state, master } = fixture();
-    master.failover = { state: name, stateSinceMs: state.previousMs, epoch: 5, forced: false, promoted: '10.0.0.2:6379', lastPollMs: state.previousMs };
+    master.failover = failoverOf({ state: name, epoch: 5, promoted: '10.0.0.2:6379' });
     const route = must(projectRoute(state, 'm1'), 'a Route');
     expect(route.primary?.host).toBe(host);
     expect(route.replicas.map((replica) => replica.address.host)).toEqual(host === '10.0.0.2' ? ['10.0.0.3'] : ['10.0.0.2', '10.0.0.3']);

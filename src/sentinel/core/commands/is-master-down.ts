@@ -9,7 +9,7 @@ import type { Vote } from '../election.js';
 import { castVote } from '../election.js';
 import { makeAddress, sameNode } from '../hosts.js';
 import { silentTarget } from '../silent/prepared.js';
-import type { Master } from '../state.js';
+import type { Master, NodeAddress } from '../state.js';
 import type { Turn } from '../turn.js';
 import { touch } from '../turn.js';
 import { strictInteger } from './integer.js';
@@ -24,21 +24,16 @@ export function isMasterDown(turn: Turn, [host = '', portText = '', epochText = 
   const epoch = strictInteger(epochText, 0);
   if (port === null || epoch === null) return refuse('ERR value is not an integer or out of range');
 
-  const master = findByAddress(turn, host, port);
-  const down = turn.state.tiltSinceMs === null && (master === undefined ? isTargetDown(turn, host, port) : master.sdownSinceMs !== null);
+  const address = makeAddress(turn, host, port);
+  const master = address === null ? undefined : [...turn.state.masters.values()].find((each) => sameNode(each.address, address));
+  const seenDown = master === undefined ? address !== null && isTargetDown(turn, address) : master.sdownSinceMs !== null;
+  const down = turn.state.tiltSinceMs === null && seenDown;
   const vote = master === undefined || candidate === '*' ? NO_VOTE : giveVote(turn, master, epoch, candidate);
   return reply(array([integer(down ? 1 : 0), bulk(vote.leader ?? '*'), integer(vote.leaderEpoch)]));
 }
 
-function findByAddress(turn: Turn, host: string, port: number): Master | undefined {
-  const address = makeAddress(turn, host, port);
-  return address === null ? undefined : [...turn.state.masters.values()].find((master) => sameNode(master.address, address));
-}
-
 /** The target of a silent failover: an opinion, never a vote (silent-failover.md, section 5). */
-function isTargetDown(turn: Turn, host: string, port: number): boolean {
-  const address = makeAddress(turn, host, port);
-  if (address === null) return false;
+function isTargetDown(turn: Turn, address: NodeAddress): boolean {
   return [...turn.state.masters.values()].some((master) => {
     const target = silentTarget(master);
     return target !== undefined && target.sdownSinceMs !== null && sameNode(target.address, address);

@@ -24,18 +24,20 @@ import { nameOf, touch } from '../turn.js';
 /** How long a prepare waits for peers to say whether they know the extension. */
 const AWARE_PATIENCE_MS = 1_000;
 
+const UNKNOWN_PHASE = 'ERR Unknown phase, expected prepare, done, abort or status';
+
 /** Null: the reply comes later. */
 export function silentFailover(turn: Turn, client: number, args: readonly string[]): RespValue | null {
   const [name = '', second = '', third] = args;
   if (args.length < 2 || args.length > 3) return error("ERR wrong number of arguments for 'sentinel|silent-failover' command");
   const master = turn.state.masters.get(name);
   if (args.length === 2) {
-    if (second.toLowerCase() !== 'status') return error("ERR wrong number of arguments for 'sentinel|silent-failover' command");
+    if (second.toLowerCase() !== 'status') return error(UNKNOWN_PHASE);
     return master === undefined ? error('ERR No such master with that name') : statusOf(turn, master);
   }
   if (master === undefined) return error('ERR No such master with that name');
   const phase = (third ?? '').toLowerCase();
-  if (phase !== 'prepare' && phase !== 'done' && phase !== 'abort') return error('ERR Unknown phase, expected prepare, done, abort or status');
+  if (phase !== 'prepare' && phase !== 'done' && phase !== 'abort') return error(UNKNOWN_PHASE);
   const parsed = parseAddress(second);
   const target = parsed === null ? null : makeAddress(turn, parsed.host, parsed.port);
   if (target === null) return error('ERR Invalid target, expected ip:port');
@@ -135,7 +137,9 @@ function whyNotDone(turn: Turn, master: Master, target: NodeAddress): string | n
 
 function whyNotAbort(turn: Turn, master: Master): string | null {
   if (master.failover !== null && master.failover.purpose !== 'prepare') return 'ERR Failover is already in progress';
-  if (hasUnansweredVote(turn.state, master, turn.state.myId, turn.now)) return 'ERR Failover is already in progress';
+  // A vote below D was the prepare's own: nothing answers that but the state that is to end.
+  const votedForTheEnd = master.leaderEpoch >= (master.silent?.doneEpoch ?? 0);
+  if (votedForTheEnd && hasUnansweredVote(turn.state, master, turn.state.myId, turn.now)) return 'ERR Failover is already in progress';
   if (master.sdownSinceMs !== null) return 'ERR Failover is already in progress';
   return whyNoQuorum(turn, master);
 }

@@ -53,7 +53,7 @@ const ROWS = [
   valkey('primaries', 2, '', 'Show the state of every monitored primary.'),
   valkey('primary', 3, '<primary-name>', 'Show the state of one primary.'),
   {
-    ...redis('silent-failover', -4, '0.2.0', '<master-name> <ip:port>|status prepare|done|abort', 'Move a master in two steps, without a lost write.'),
+    ...redis('silent-failover', -4, '0.1.0', '<master-name> <ip:port>|status prepare|done|abort', 'Move a master in two steps.'),
     origin: 'pointsman',
   },
   { ...redis('forget', 4, '0.2.0', '<master-name> <ip:port>|<runid>', 'Forget one replica or one Sentinel.'), origin: 'pointsman' },

@@ -79,7 +79,8 @@ describe('D71: a node under two masters', () => {
   ])('not foreign: %s', (_what, { listed, link, history, follows }) => {
     const { state, master } = world();
     const replica = must(master.replicas.get('10.0.0.2:6379'), 'replica');
-    master.infoText = [`master_replid:${'a'.repeat(40)}`, 'role:master', ...(listed ? ['slave0:ip=10.0.0.2,port=6379,state=online'] : []), ''].join('\r\n');
+    const listing = listed ? ['slave0:ip=10.0.0.2,port=6379,state=online'] : [];
+    master.infoText = [`master_replid:${'a'.repeat(40)}`, 'role:master', ...listing, ''].join('\r\n');
     Object.assign(replica, { infoText: `master_replid:${history.repeat(40)}\r\n`, masterHost: follows, masterLinkUp: link });
     judgeForeign(turnOf(state), master, replica);
     expect(isForeign(master, replica)).toBe(false);
@@ -95,7 +96,8 @@ describe('D71: a node under two masters', () => {
 test('D70: a replica can be forgotten by a name of either family, and the promoted one cannot', () => {
   const { state, master } = world();
   must(createReplica(state, master, at('::1', 7002), NOW), 'replica');
-  expect(ask(state, 'SENTINEL FORGET mymaster [::1]:7002').trace).toEqual(['-slave slave [::1]:7002 ::1 7002 @ mymaster 10.0.0.1 6379', 'persist', 'reply']);
+  const event = '-slave slave [::1]:7002 ::1 7002 @ mymaster 10.0.0.1 6379';
+  expect(ask(state, 'SENTINEL FORGET mymaster [::1]:7002').trace).toEqual([event, 'persist', 'reply']);
   Object.assign(master, { failover: { promoted: '10.0.0.2:6379' } });
   expect(ask(state, 'SENTINEL FORGET mymaster 10.0.0.2:6379').reply).toBe('-ERR This replica is being promoted');
   expect(ask(state, 'SENTINEL FORGET mymaster').reply).toBe("-ERR wrong number of arguments for 'sentinel|forget' command");

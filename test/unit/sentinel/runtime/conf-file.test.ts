@@ -7,7 +7,9 @@ import { overrideLines } from '../../../../src/cli/run.js';
 import { formatConfFaults, readConfFile } from '../../../../src/sentinel/runtime/conf-file.js';
 
 let folder: string;
-beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'conf-'))));
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'conf-'));
+});
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
 function conf(text: string): string {
@@ -38,7 +40,8 @@ describe('readConfFile', () => {
   });
 
   test('the command line overrides the file', () => {
-    const overrides = overrideLines(['--port', '26380', '--sentinel', 'monitor', 'm1', '10.0.0.1', '6379', '2', '--sentinel down-after-milliseconds m1 500']);
+    const words = ['--port', '26380', '--sentinel', 'monitor', 'm1', '10.0.0.1', '6379', '2', '--sentinel down-after-milliseconds m1 500'];
+    const overrides = overrideLines(words);
     expect(overrides).toEqual(['port 26380', 'sentinel monitor m1 10.0.0.1 6379 2', 'sentinel down-after-milliseconds m1 500']);
     const file = readConfFile(conf('port 26379\n'), overrides);
     expect(file.faults).toEqual([]);

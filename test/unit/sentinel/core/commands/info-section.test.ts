@@ -1,9 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
+import { failoverOf } from '../failover-of.js';
 import { sentinelInfoSection } from '../../../../../src/sentinel/core/commands/info-section.js';
 import { addMs } from '../../../../../src/time.js';
 import { addMaster, emptyState, NOW, world } from './fixture.js';
 
-const section = (lines: readonly string[]): string => lines.map((line) => `${line}\r\n`).join('');
+/** Behind stock's lines come our counters (D39). */
+const COUNTERS = ['prepare', 'done', 'excp_abort'].map((name) => `total_silent_failover_${name}:0`);
+const section = (lines: readonly string[]): string => [...lines, ...COUNTERS].map((line) => `${line}\r\n`).join('');
 
 describe('sentinelInfoSection', () => {
   test('without masters', () => {
@@ -35,7 +38,7 @@ describe('sentinelInfoSection', () => {
 
   test('the held address is shown until the switch', () => {
     const { state, master } = world();
-    master.failover = { state: 'reconf_slaves', stateSinceMs: NOW, epoch: 1, forced: false, promoted: '10.0.0.2:6379', lastPollMs: NOW };
+    master.failover = failoverOf({ state: 'reconf_slaves', promoted: '10.0.0.2:6379' });
     expect(sentinelInfoSection(state, 0, 0)).toContain('address=10.0.0.1:6379,');
   });
 });

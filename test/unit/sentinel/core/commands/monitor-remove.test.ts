@@ -77,7 +77,7 @@ describe('RESET', () => {
     const { trace } = ask(state, 'SENTINEL RESET mymaster');
     expect(trace.slice(-2)).toEqual(['+reset-master master mymaster 10.0.0.1 6379', 'reply']);
     expect(trace).not.toContain('persist');
-    expect(master).toMatchObject({ configEpoch: 9, leaderEpoch: 8, infoRefreshMs: NOW, sdownSinceMs: null, failover: null });
+    expect(master).toMatchObject({ configEpoch: 9, leaderEpoch: 8, infoRefreshMs: NOW, failover: null });
     expect([master.replicas.size, master.peers.size, state.connections.size]).toEqual([0, 0, 0]);
   });
 });

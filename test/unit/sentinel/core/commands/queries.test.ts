@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { failoverOf } from '../failover-of.js';
 import { must } from '../../../../../src/assert.js';
 import { addMs } from '../../../../../src/time.js';
 import type { Master, Peer, Replica, SentinelState } from '../../../../../src/sentinel/core/state.js';
@@ -125,7 +126,7 @@ describe('instance maps', () => {
       'slave,promoted',
       'REPLICAS',
       (m, r) => {
-        m.failover = { state: 'wait_promotion', stateSinceMs: NOW, epoch: 1, forced: false, promoted: r.key, lastPollMs: NOW };
+        m.failover = failoverOf({ state: 'wait_promotion', promoted: r.key });
       },
     ],
     ['sentinel,master_down', 'SENTINELS', (_m, _r, p) => void (p.masterDown = true)],
@@ -145,7 +146,7 @@ describe('GET-MASTER-ADDR-BY-NAME', () => {
     const { state, master } = world();
     expect(ask(state, `SENTINEL ${name} mymaster`).reply).toEqual(['10.0.0.1', '6379']);
     expect(ask(state, `SENTINEL ${name} nope`).reply).toBeNull();
-    master.failover = { state: 'wait_promotion', stateSinceMs: NOW, epoch: 1, forced: false, promoted: '10.0.0.3:6379', lastPollMs: NOW };
+    master.failover = failoverOf({ state: 'wait_promotion', promoted: '10.0.0.3:6379' });
     expect(ask(state, `SENTINEL ${name} mymaster`).reply).toEqual(['10.0.0.1', '6379']);
     master.failover.state = 'reconf_slaves';
     expect(ask(state, `SENTINEL ${name} mymaster`).reply).toEqual(['10.0.0.3', '6379']);
