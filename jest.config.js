@@ -5,7 +5,13 @@ const common = {
   moduleNameMapper: { '^(\\.{1,2}/.*)\\.js$': '$1' },
   transform: { '^.+\\.ts$': ['@swc/jest', { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, sourceMaps: 'inline' }] },
 };
-const project = (name) => ({ ...common, displayName: name, testMatch: [`<rootDir>/test/${name}/**/*.test.ts`] });
+const REAL = ['conformance', 'integration'];
+const project = (name) => ({
+  ...common,
+  ...(REAL.includes(name) ? { setupFilesAfterEnv: ['<rootDir>/test/once-more.ts'] } : {}),
+  displayName: name,
+  testMatch: [`<rootDir>/test/${name}/**/*.test.ts`],
+});
 
 export default {
   projects: ['tidy', 'unit', 'golden', 'sim', 'conformance', 'integration'].map(project),
