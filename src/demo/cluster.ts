@@ -25,7 +25,7 @@ const AGENTS = 3;
 const QUORUM = 2;
 const COMPANY = { replicas: NODE_HOSTS.length - 1, peers: AGENTS - 1 };
 const FAILOVER_TIMEOUT_MS = 10_000;
-const START_LIMIT_MS = 20_000;
+const START_LIMIT_MS = 60_000;
 const START_ATTEMPTS = 3;
 const MAIN = fileURLToPath(new URL('../main.js', import.meta.url));
 

@@ -22,7 +22,7 @@ export { MASTER_NAME, fieldsOf, freePort, textsOf };
 export const MAIN = join(ROOT, process.env['DIST_UNDER_TEST'] ?? 'dist', 'main.js');
 export const NAME = `${MASTER_NAME}.redis.test`;
 const POLL_MS = 15;
-const START_LIMIT_MS = 20_000;
+const START_LIMIT_MS = 60_000;
 const pause = (durationMs: number): Promise<void> => new Promise((done) => void setTimeout(done, durationMs));
 
 /** Polls until `holds`; throws with `what` (a function is asked at the end) after `limitMs`. */

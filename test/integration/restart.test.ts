@@ -13,7 +13,7 @@ beforeAll(async () => {
   master = await lab.group(2);
   for (let index = 0; index < 3; index++) await lab.agent(master);
   await lab.settled(master, 40_000);
-}, 90_000);
+}, 180_000);
 
 afterAll(() => lab.stop());
 
@@ -75,7 +75,7 @@ test('away during a failover: it never answers with the old master', async () =>
 
   await lab.restartRedis(old);
   await lab.settled(master, 60_000);
-}, 150_000);
+}, 240_000);
 
 test('killed and started again: same id, same epochs, and SERVFAIL for as long as nobody confirms', async () => {
   const before = await Promise.all(lab.sentinels.map(memoryOf));
@@ -106,4 +106,4 @@ test('killed and started again: same id, same epochs, and SERVFAIL for as long a
   }
   expect(await Promise.all(lab.sentinels.map(memoryOf))).toEqual(before);
   await lab.settled(master, 60_000);
-}, 150_000);
+}, 240_000);
