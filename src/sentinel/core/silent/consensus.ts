@@ -11,25 +11,29 @@ import { error, OK } from '../../wire/resp-value.js';
 import type { Hello, SilentHello } from '../../wire/hello.js';
 import { startElection } from '../failover.js';
 import { makeAddress, sameHost, sameNode } from '../hosts.js';
-import { forceHello, NEVER, sayHello } from '../monitor.js';
+import { forceHello, NEVER, requestInfo, sayHello } from '../monitor.js';
 import type { Epoch, Master, NodeAddress, Peer, Replica, SentinelState } from '../state.js';
 import type { Turn } from '../turn.js';
 import { announce, persist } from '../turn.js';
 import { announceMove } from './ending.js';
 import { isBehind, isReady, majorityOf, rankOf, readyCount, silentTarget } from './prepared.js';
-import { hasUnansweredVote, isFreshlyBorn } from './votes.js';
+import { bindingUntilMs, hasUnansweredVote, isFreshlyBorn } from './votes.js';
 
 /** One answer to a stock hello per peer and this time. */
 const ANSWER_GAP_MS = 100;
 /** Hello periods that a prepare may take to become effective before its client hears NOQUORUM. */
 const EFFECTIVE_PERIODS = 3;
+const MOST_DOUBLINGS = 5;
 
 /** This sentinel won a prepare: the state begins, or goes on under a higher D. */
 export function enterAsInitiator(turn: Turn, master: Master, target: NodeAddress, doneEpoch: Epoch, client: number | null): void {
   enter(turn, master, target, doneEpoch, true);
   const silent = must(master.silent, 'the silent state was entered');
   // A renewal has nobody of its own waiting; who waits since the prepare goes on waiting.
-  silent.client = client ?? silent.client;
+  if (client !== null) {
+    silent.client = client;
+    silent.clientSinceMs = turn.now;
+  }
   judgeEffective(turn, master);
 }
 
@@ -53,16 +57,20 @@ function enter(turn: Turn, master: Master, target: NodeAddress, doneEpoch: Epoch
       effective: false,
       sinceMs: turn.now,
       renewedMs: turn.now,
+      renewals: 0,
       lastWarnedMs: turn.now,
       nextTryMs: 0 as Millis,
       originalRunId: master.runId,
-      originalSyncFull: master.syncFull,
+      originalSyncFull: null,
       taint: null,
       donePending: false,
       promotedSinceMs: null,
       client: null,
+      clientSinceMs: turn.now,
     };
   }
+  // The baseline of the taint check: what the last INFO said may be from before a copy that is over by now.
+  if (master.silent?.originalSyncFull === null) requestInfo(turn, master);
   // The votes of the prepare must not hold a failover back that the group may need the next moment.
   master.failoverStartMs = 0 as Millis;
   persist(turn);
@@ -136,7 +144,8 @@ export function judgeEffective(turn: Turn, master: Master): void {
     master.published.role = silent.initiator ? 'leader' : 'observer';
     persist(turn);
     announceMove(turn, master, master.address, silent.targetAddress);
-    announce(turn, 'warning', '+silent-failover-prepare', master, `${silent.targetAddress.ip || silent.targetAddress.host} ${silent.targetAddress.port}`);
+    const { ip, host, port } = silent.targetAddress;
+    announce(turn, 'warning', '+silent-failover-prepare', master, `${ip || host} ${port}`);
     forceHello(turn, master);
   }
   if (silent.effective && silent.client !== null) reply(turn, master, null);
@@ -152,7 +161,7 @@ function reply(turn: Turn, master: Master, refusal: string | null): void {
 export function effectiveDueMs(state: SentinelState, master: Master): Millis {
   const { silent } = master;
   if (silent === null) return NEVER;
-  const clientMs = silent.client === null ? NEVER : addMs(silent.renewedMs, EFFECTIVE_PERIODS * state.tunables.publishPeriodMs);
+  const clientMs = silent.client === null ? NEVER : addMs(silent.clientSinceMs, EFFECTIVE_PERIODS * state.tunables.publishPeriodMs);
   return Math.min(clientMs, renewalDueMs(state, master)) as Millis;
 }
 
@@ -161,23 +170,31 @@ export function watchEffective(turn: Turn, master: Master): void {
   const { silent } = master;
   if (silent === null) return;
   judgeEffective(turn, master);
-  if (silent.client !== null && turn.now >= silent.renewedMs + EFFECTIVE_PERIODS * turn.state.tunables.publishPeriodMs) {
+  if (silent.client !== null && turn.now >= silent.clientSinceMs + EFFECTIVE_PERIODS * turn.state.tunables.publishPeriodMs) {
     reply(turn, master, `NOQUORUM only ${readyCount(master)} of ${master.peers.size + 1} sentinels are ready`);
   }
+  if (!isIncomplete(master)) silent.renewals = 0;
   if (turn.now < renewalDueMs(turn.state, master)) return;
   silent.renewedMs = turn.now;
+  silent.renewals++;
   startElection(turn, master, { purpose: 'prepare', target: silent.targetAddress, client: null });
 }
 
-/** By the initiator after 2 hello periods without everybody being ready, by the others a period per rank later. */
+/**
+ * By the initiator after 2 hello periods without everybody being ready, by the others a period per rank later. Each renewal makes
+ * everybody unready again until it is heard: where hellos are slow the next one waits twice as long, or renewals would never end
+ * and no done would ever find a ready majority. None while the vote of a done or abort binds us: it would only spend an epoch.
+ */
 function renewalDueMs(state: SentinelState, master: Master): Millis {
   const { silent } = master;
   if (silent === null || master.failover !== null || silentTarget(master) === undefined || master.odownSinceMs !== null) return NEVER;
-  const incomplete = !silent.effective || [...master.peers.values()].some((peer) => isBehind(master, peer));
-  if (!incomplete || !holdsHighest(master)) return NEVER;
-  const periods = silent.initiator ? 2 : 3 + rankOf(master, state.myId);
-  return addMs(silent.renewedMs, periods * state.tunables.publishPeriodMs);
+  if (!isIncomplete(master) || !holdsHighest(master)) return NEVER;
+  const periods = (silent.initiator ? 2 : 3 + rankOf(master, state.myId)) * 2 ** Math.min(silent.renewals, MOST_DOUBLINGS);
+  return Math.max(addMs(silent.renewedMs, periods * state.tunables.publishPeriodMs), bindingUntilMs(master)) as Millis;
 }
+
+const isIncomplete = (master: Master): boolean =>
+  master.silent?.effective !== true || [...master.peers.values()].some((peer) => isBehind(master, peer));
 
 function holdsHighest(master: Master): boolean {
   const own = master.silent?.doneEpoch ?? 0;

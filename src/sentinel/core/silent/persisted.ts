@@ -73,6 +73,7 @@ function restoreState(master: Master, words: string[], now: Millis): void {
     effective: effective === '1',
     sinceMs: millis(number(sinceMs) ?? now),
     renewedMs: now,
+    renewals: 0,
     lastWarnedMs: now,
     nextTryMs: millis(0),
     originalRunId: word(originalRunId),
@@ -81,6 +82,7 @@ function restoreState(master: Master, words: string[], now: Millis): void {
     donePending: donePending === '1',
     promotedSinceMs: null,
     client: null,
+    clientSinceMs: now,
   };
   // After a restart an unanswered vote counts from the restart.
   master.lastVoteMs = now;

@@ -30,9 +30,13 @@ export function isFreshlyBorn(state: Readonly<SentinelState>, master: Readonly<M
 }
 
 /** A vote at an epoch >= D, to which no configuration has answered yet. */
-function hasBindingVote(master: Readonly<Master>, now: Millis): boolean {
+const hasBindingVote = (master: Readonly<Master>, now: Millis): boolean => now < bindingUntilMs(master);
+
+/** Until when our vote of a done or abort binds us, if no configuration answers it; 0 = there is none. */
+export function bindingUntilMs(master: Readonly<Master>): Millis {
   const { silent, leaderEpoch, configEpoch, lastVoteMs } = master;
-  return silent !== null && leaderEpoch >= silent.doneEpoch && configEpoch < leaderEpoch && now - lastVoteMs <= master.failoverTimeoutMs;
+  const binds = silent !== null && leaderEpoch >= silent.doneEpoch && configEpoch < leaderEpoch;
+  return (binds ? lastVoteMs + master.failoverTimeoutMs + 1 : 0) as Millis;
 }
 
 /** Waiting is no help any more: the original or the target is down, or the target was promoted already. */

@@ -26,7 +26,7 @@ const WARN_PERIOD_MS = 60_000;
 export function judgeTaint(turn: Turn, master: Master): void {
   const { silent } = master;
   if (silent === null || silent.taint !== null) return;
-  noteBaseline(master);
+  noteBaseline(turn, master);
   const reason = whyTainted(master, silentTarget(master));
   if (reason === null) return;
   silent.taint = reason;
@@ -34,12 +34,15 @@ export function judgeTaint(turn: Turn, master: Master): void {
   announce(turn, 'warning', '+silent-failover-tainted', master, reason);
 }
 
-/** An echo may come before the first INFO of a node: the first report then is the baseline. */
-function noteBaseline(master: Master): void {
+/** An echo may come before the first INFO of a node, and an older report counts too few copies: the first one since is the baseline. */
+function noteBaseline(turn: Turn, master: Master): void {
   const { silent } = master;
   if (silent === null) return;
   if (silent.originalRunId === '') silent.originalRunId = master.runId;
-  silent.originalSyncFull ??= master.syncFull;
+  if (silent.originalSyncFull === null && master.syncFull !== null && (master.infoRefreshMs ?? 0) > silent.sinceMs) {
+    silent.originalSyncFull = master.syncFull;
+    persist(turn);
+  }
   if (silent.targetRunId === '') silent.targetRunId = silentTarget(master)?.runId ?? '';
 }
 
