@@ -74,6 +74,9 @@ export function hold(turn: Turn, master: Master, failover: Failover, promoted: R
 
 /** Short pauses, each renewed long before it ends, so that writes stay held however short down-after is. */
 export function keepHeld(turn: Turn, master: Master, failover: Failover, leftMs: number): void {
+  // One that reaches the end of our patience need not be renewed.
+  const lastsMs = failover.lastPauseMs + failover.lastPauseLengthMs - turn.now;
+  if (failover.lastPauseMs !== 0 && lastsMs > 0 && lastsMs >= leftMs - 1) return;
   const renewMs = Math.min(PAUSE_RENEW_MS, failover.lastPauseLengthMs / 2);
   if (failover.lastPauseMs !== 0 && turn.now < failover.lastPauseMs + renewMs) return;
   pause(turn, master, failover, Math.min(2_000, master.downAfterMs / 2, Math.max(leftMs, 1)));

@@ -219,8 +219,8 @@ export interface Master extends DataNode {
   lastVoteMs: Millis;
   /** Nodes that must be resynchronised in full, by replica key. */
   readonly debts: Map<string, ResyncDebt>;
-  /** A SILENT-FAILOVER prepare that waits to learn whether every peer can follow. */
-  prepareRequest: { readonly client: number; readonly target: NodeAddress; readonly sinceMs: Millis } | null;
+  /** A SILENT-FAILOVER prepare that waits for fresh reports of original and target, and to learn whether every peer can follow. */
+  prepareRequest: { readonly client: number; readonly target: NodeAddress; readonly sinceMs: Millis; targetAskedMs: Millis | null } | null;
   /** What makes us act with more care than stock (caution/). */
   readonly caution: Caution;
   /** When the set of known peers last changed. */

@@ -16,6 +16,7 @@ import { majorityOf, rankOf } from '../silent/prepared.js';
 import { silentSettings } from '../silent/settings.js';
 import { whyTargetNotReady } from '../silent/target-readiness.js';
 import { hasUnansweredVote, isFreshlyBorn } from '../silent/votes.js';
+import { requestInfo } from '../monitor.js';
 import type { ElectionPurpose, Master, NodeAddress, Peer } from '../state.js';
 import { isDisconnected, refOf } from '../state.js';
 import type { Turn } from '../turn.js';
@@ -24,6 +25,7 @@ import { nameOf, touch } from '../turn.js';
 /** How long a prepare waits for peers to say whether they know the extension. */
 const AWARE_PATIENCE_MS = 1_000;
 
+const NO_FRESH_REPORT = 'ERR Slave status is not ready: original or target did not report in time';
 const UNKNOWN_PHASE = 'ERR Unknown phase, expected prepare, done, abort or status';
 
 /** Null: the reply comes later. */
@@ -47,11 +49,12 @@ export function silentFailover(turn: Turn, client: number, args: readonly string
 }
 
 function prepare(turn: Turn, master: Master, client: number, target: NodeAddress): RespValue | null {
-  const refusal = whyNotPrepare(turn, master, target);
+  const refusal = whyNotNow(turn, master, target) ?? whyUnknownTarget(master, target);
   if (refusal !== null) return error(refusal);
   if (master.silent?.effective === true) return { kind: 'simple', text: 'OK' };
   for (const peer of master.peers.values()) probe(turn, master, peer);
-  master.prepareRequest = { client, target, sinceMs: turn.now };
+  requestInfo(turn, master);
+  master.prepareRequest = { client, target, sinceMs: turn.now, targetAskedMs: null };
   return null;
 }
 
@@ -70,11 +73,26 @@ export function resumePrepare(turn: Turn, master: Master): void {
   const request = master.prepareRequest;
   if (request === null) return;
   const unknown = [...master.peers.values()].some((peer) => isReachable(peer) && peer.link.silentAware === null);
-  if (unknown && turn.now < request.sinceMs + AWARE_PATIENCE_MS) return;
+  const old = !hasFreshReports(turn, master, request);
+  if ((unknown || old) && turn.now < request.sinceMs + AWARE_PATIENCE_MS) return;
   master.prepareRequest = null;
-  const refusal = whyNotPrepare(turn, master, request.target) ?? whyPeersCannot(master);
+  const refusal = whyNotPrepare(turn, master, request.target) ?? (old ? NO_FRESH_REPORT : null) ?? whyPeersCannot(master);
   if (refusal !== null) turn.effects.push({ kind: 'reply', client: request.client, value: error(refusal) });
   else startElection(turn, master, { purpose: 'prepare', target: request.target, client: request.client });
+}
+
+/**
+ * Reports that are older than the question don't count: a full resync may have begun since. The original's comes first: a resync
+ * that it has counted then shows in the target's, one that it counts later is a taint.
+ */
+function hasFreshReports(turn: Turn, master: Master, request: NonNullable<Master['prepareRequest']>): boolean {
+  const target = replicaAt(master, request.target);
+  if (target === undefined || master.infoRefreshMs === null || master.infoRefreshMs < request.sinceMs) return false;
+  if (request.targetAskedMs === null) {
+    request.targetAskedMs = turn.now;
+    requestInfo(turn, target);
+  }
+  return target.infoRefreshMs !== null && target.infoRefreshMs >= request.targetAskedMs;
 }
 
 const isReachable = (peer: Peer): boolean => peer.sdownSinceMs === null && !isDisconnected(peer);
@@ -86,18 +104,26 @@ function whyPeersCannot(master: Master): string | null {
 }
 
 function whyNotPrepare(turn: Turn, master: Master, target: NodeAddress): string | null {
+  return whyNotNow(turn, master, target) ?? whyNotTarget(turn, master, target) ?? whyNoQuorum(turn, master) ?? whyListChanges(turn, master);
+}
+
+function whyNotNow(turn: Turn, master: Master, target: NodeAddress): string | null {
   const { state, now } = turn;
   if (master.silent?.effective === true && !sameNode(master.silent.targetAddress, target)) return 'ERR Failover is already in progress';
   const other = [...state.masters.values()].some((each) => each !== master && (each.silent !== null || each.prepareRequest !== null));
   if (other || master.failover !== null || master.prepareRequest !== null) return 'ERR Failover is already in progress';
   if (hasUnansweredVote(state, master, state.myId, now) && master.silent === null) return 'ERR Failover is already in progress';
-  return whyNotTarget(turn, master, target) ?? whyNoQuorum(turn, master) ?? whyListChanges(turn, master);
+  return null;
+}
+
+function whyUnknownTarget(master: Master, target: NodeAddress): string | null {
+  if (sameNode(master.address, target)) return 'ERR Slave status is not ready: it is the master itself';
+  return replicaAt(master, target) === undefined ? 'ERR Slave status is not ready: it is no replica of this master' : null;
 }
 
 function whyNotTarget(turn: Turn, master: Master, target: NodeAddress): string | null {
   const replica = replicaAt(master, target);
-  if (sameNode(master.address, target)) return 'ERR Slave status is not ready: it is the master itself';
-  if (replica === undefined) return 'ERR Slave status is not ready: it is no replica of this master';
+  if (replica === undefined) return whyUnknownTarget(master, target);
   const reason = whyTargetNotReady(turn.state, master, replica, turn.now);
   return reason === null ? null : `ERR Slave status is not ready: ${reason}`;
 }

@@ -17,6 +17,8 @@ export function whyTargetNotReady(state: Readonly<SentinelState>, master: Readon
   if (target.infoRefreshMs === null) return 'its INFO was never read';
   const ageMs = now - target.infoRefreshMs;
   if (ageMs > 3 * state.tunables.infoPeriodMs) return `its INFO is ${ageMs} ms old`;
+  // Its copy would come in the middle of the window and wipe it.
+  if (master.debts.has(target.key)) return 'it still owes a full resynchronisation';
   if (target.syncInProgress) return 'its initial synchronisation is running';
   if (!target.masterLinkUp) return 'its replication link is down';
   return whyLaggingOrReadOnly(master, target);
