@@ -276,8 +276,9 @@ export interface SilentState {
 
 /** One node's duty to take a full copy from the master (silent-failover.md, 4.5). */
 export interface ResyncDebt {
-  /** `sync_full` of the master that must be exceeded; null until known. */
+  /** `sync_full` of the master that must be exceeded, and the process that counts it ('' = not known); null until known. */
   baseline: number | null;
+  creditor: RunId;
   /** When the forced resync was last sent by us. */
   sentMs: Millis;
   sinceMs: Millis;

@@ -27,32 +27,49 @@ const REPEAT_MS = 10_000;
 export function createDebts(turn: Turn, master: Master, address: NodeAddress, kind: 'done' | 'abort'): void {
   if (!silentSettings(master).fullResync || master.silent === null) return;
   const { targetAddress } = master.silent;
-  const baseline = [...master.replicas.values(), master].find((node) => sameNode(node.address, address))?.syncFull ?? null;
+  const creditor = [...master.replicas.values(), master].find((node) => sameNode(node.address, address));
   // After a done, or a failover to the target: everybody else. After an abort: the target alone has foreign writes.
   const others = [...master.replicas.values()].filter((replica) => !isForeign(master, replica)).map((replica) => replica.address);
   const debtors = kind === 'done' ? [master.address, ...others] : [targetAddress];
-  master.debts.clear();
+  // Older debts that are not paid yet stay: an abort asks less of the others than a done before it.
   for (const debtor of debtors) {
     if (sameNode(debtor, address)) continue;
     const key = formatAddress({ host: announcedHost(turn.state.settings, debtor) || debtor.host, port: debtor.port });
-    master.debts.set(key, { baseline, sentMs: 0 as Millis, sinceMs: turn.now, formerMaster: debtor === master.address, readOnly: kind === 'abort' });
+    master.debts.set(key, {
+      ...{ baseline: creditor?.syncFull ?? null, creditor: creditor?.runId ?? '', sentMs: 0 as Millis, sinceMs: turn.now },
+      ...{ formerMaster: debtor === master.address, readOnly: kind === 'abort' },
+    });
   }
 }
 
-/** The leader pays; when it has not been heard for 2 hello periods, the others by run id. */
+/** Counts of another process say nothing: the debt starts again when the master restarted, or is another node. */
+function rebase(turn: Turn, master: Master, debt: ResyncDebt): void {
+  if (master.runId === '' || master.syncFull === null) return;
+  if (debt.creditor === '') debt.creditor = master.runId;
+  const isOther = debt.creditor !== master.runId || (debt.baseline !== null && debt.baseline > master.syncFull);
+  if (isOther) Object.assign(debt, { creditor: master.runId, baseline: null, sentMs: 0, sinceMs: turn.now });
+  debt.baseline ??= master.syncFull;
+}
+
+/**
+ * The leader pays; when it has not been heard for 2 hello periods, the others by run id. Somebody does in the end, even if the
+ * leader is content: only what a sentinel has seen paid is paid for it.
+ */
 function payerFromMs(state: SentinelState, master: Master, debt: ResyncDebt): Millis {
   const { role, leaderId } = master.published;
   if (role === 'leader') return debt.sinceMs;
   const leader = leaderId === null ? undefined : master.peers.get(leaderId);
   const heardMs = Math.max(debt.sinceMs, leader?.lastHelloMs ?? 0) as Millis;
-  return addMs(heardMs, state.tunables.publishPeriodMs * (3 + 2 * rankOf(master, state.myId)));
+  const rank = rankOf(master, state.myId);
+  const takeoverMs = heardMs + state.tunables.publishPeriodMs * (3 + 2 * rank);
+  return Math.min(takeoverMs, debt.sinceMs + master.failoverTimeoutMs * (1 + rank)) as Millis;
 }
 
-/** Not before this; a node that follows is copying, and a copy is never started twice. */
+/** Not before this. One that follows and whose link is not up is copying: that is never started twice. */
 function payableMs(state: SentinelState, master: Master, replica: Replica, debt: ResyncDebt): Millis {
+  if (follows(state, master, replica) && !replica.masterLinkUp) return NEVER;
   const payerMs = payerFromMs(state, master, debt);
-  if (debt.sentMs === 0) return payerMs;
-  return follows(state, master, replica) ? NEVER : Math.max(payerMs, debt.sentMs + REPEAT_MS) as Millis;
+  return debt.sentMs === 0 ? payerMs : Math.max(payerMs, debt.sentMs + REPEAT_MS) as Millis;
 }
 
 /** Whether this sentinel should send a node in debt its forced resync now; asked before any other command to follow, too. */
@@ -94,6 +111,7 @@ export function payDebts(turn: Turn, master: Master): void {
       master.debts.delete(key);
       continue;
     }
+    rebase(turn, master, debt);
     if (isPaid(turn.state, master, replica, debt)) {
       master.debts.delete(key);
       announce(turn, 'notice', '+slave-reconf-done', replica);
@@ -135,7 +153,7 @@ export function sendForcedResync(turn: Turn, master: Master, replica: Replica, d
     [name('CLIENT'), 'UNPAUSE'],
   ];
   if (!transaction.every((argv) => send(turn, replica, argv))) return false;
-  if (debt.sentMs === 0) debt.baseline = master.syncFull ?? debt.baseline;
+  debt.baseline = master.syncFull ?? debt.baseline;
   debt.sentMs = turn.now;
   announce(turn, 'notice', '+slave-reconf-sent', replica);
   return true;
