@@ -28,6 +28,8 @@ function whyLaggingOrReadOnly(master: Readonly<Master>, target: Readonly<Replica
   const settings = silentSettings(master);
   const lag = master.masterReplOffset === null ? 0 : master.masterReplOffset - target.replOffset;
   if (lag > settings.maxLagBytes) return `it lags ${lag} bytes behind`;
-  if (settings.requireWritable && target.readOnly === true) return 'it is read-only, clients would get READONLY (replica-read-only)';
+  // Asked at prepare alone: at done clients are there already, and this sentinel's report may be from before it was made writable.
+  const isPrepared = master.silent?.target === target.key;
+  if (settings.requireWritable && !isPrepared && target.readOnly === true) return 'it is read-only, clients would get READONLY (replica-read-only)';
   return null;
 }
