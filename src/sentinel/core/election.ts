@@ -138,7 +138,9 @@ export function countVotes(turn: Turn, master: Master, failoverEpoch: Epoch): Ta
   if (ours.leader !== null && ours.leaderEpoch === failoverEpoch) votes.set(ours.leader, (votes.get(ours.leader) ?? 0) + 1);
 
   const voters = master.peers.size + 1;
-  const needed = Math.max(Math.floor(voters / 2) + 1, master.quorum);
+  const majority = Math.floor(voters / 2) + 1;
+  // The quorum is about who says that a master is down. Ready sentinels may be fewer than it for ever (stock peers).
+  const needed = readyOnly ? majority : Math.max(majority, master.quorum);
   const favourite = favouriteOf(votes);
   const most = favourite === null ? 0 : (votes.get(favourite) ?? 0);
   if (favourite !== null && most >= needed) return { kind: 'won', leader: favourite };
