@@ -4,12 +4,12 @@
  */
 import { Redis, type RedisOptions } from 'ioredis';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { networkInterfaces, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Children, type Child } from '../../../src/demo/children.js';
 import { MAIN, MASTER_NAME, program, waitFor } from '../lab.js';
 
-const START_LIMIT_MS = 30_000;
+const START_LIMIT_MS = 60_000;
 
 /** How to reach a process, and as whom. */
 export type Access = Pick<RedisOptions, 'host' | 'port' | 'path' | 'tls' | 'username' | 'password'>;
@@ -107,9 +107,11 @@ export class Bench {
   }
 }
 
+const ONCE = { lazyConnect: true, retryStrategy: null, protocol: 2, enableReadyCheck: false } as const;
+
 /** A connected client, or the reason why there is none. */
 export async function open(access: Access): Promise<Redis | string> {
-  const client = new Redis({ ...access, lazyConnect: true, retryStrategy: null, protocol: 2, enableReadyCheck: false, connectTimeout: 3_000, commandTimeout: 3_000 });
+  const client = new Redis({ ...access, ...ONCE, connectTimeout: 5_000, commandTimeout: 5_000 });
   let reason = 'closed';
   client.on('error', (fault: Error) => (reason = fault.message));
   try {
@@ -140,7 +142,10 @@ export function fieldsOf(reply: unknown): ReadonlyMap<string, string> {
   return new Map(words.flatMap((word, at) => (at % 2 === 0 ? [[word, words[at + 1] ?? ''] as const] : [])));
 }
 
-export const masterOf = async (sentinel: Started, name = MASTER_NAME): Promise<ReadonlyMap<string, string>> => fieldsOf(await tell(sentinel, 'SENTINEL', 'MASTER', name));
+export type Fields = ReadonlyMap<string, string>;
+
+export const masterOf = async (sentinel: Started, name = MASTER_NAME): Promise<Fields> =>
+  fieldsOf(await tell(sentinel, 'SENTINEL', 'MASTER', name));
 
 export async function addressOf(sentinel: Started, name = MASTER_NAME): Promise<string> {
   const reply = await tell(sentinel, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name);
@@ -148,12 +153,13 @@ export async function addressOf(sentinel: Started, name = MASTER_NAME): Promise<
 }
 
 /** Every sentinel knows all replicas, up, and all peers, up. */
-export async function whyNotReady(sentinels: readonly Started[], replicas: number, peers = sentinels.length - 1, name = MASTER_NAME): Promise<string | null> {
+export async function whyNotReady(sentinels: readonly Started[], replicas: number): Promise<string | null> {
+  const peers = sentinels.length - 1;
   for (const sentinel of sentinels) {
     const [master, nodes, others] = await Promise.all([
-      masterOf(sentinel, name), tell(sentinel, 'SENTINEL', 'REPLICAS', name), tell(sentinel, 'SENTINEL', 'SENTINELS', name),
+      masterOf(sentinel), tell(sentinel, 'SENTINEL', 'REPLICAS', MASTER_NAME), tell(sentinel, 'SENTINEL', 'SENTINELS', MASTER_NAME),
     ]);
-    const all = (reply: unknown): ReadonlyMap<string, string>[] => (Array.isArray(reply) ? reply.map(fieldsOf) : []);
+    const all = (reply: unknown): Fields[] => (Array.isArray(reply) ? reply.map(fieldsOf) : []);
     const wellNodes = all(nodes).filter((node) => node.get('flags') === 'slave' && node.get('master-link-status') === 'ok').length;
     const wellPeers = all(others).filter((peer) => peer.get('flags') === 'sentinel').length;
     if (master.get('flags') !== 'master' || wellNodes !== replicas || wellPeers !== peers) {
@@ -166,6 +172,14 @@ export async function whyNotReady(sentinels: readonly Started[], replicas: numbe
 export async function ready(bench: Bench, sentinels: readonly Started[], replicas: number, limitMs = 30_000): Promise<void> {
   let why: string | null = null;
   await waitFor(() => `${why ?? ''}\n${bench.logs()}`, limitMs, async () => (why = await whyNotReady(sentinels, replicas)) === null);
+}
+
+/** An IPv4 address of this machine that is not loopback. */
+export function outsideAddress(): string {
+  const all = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
+  const found = all.find(({ internal, family }) => !internal && family === 'IPv4');
+  if (found === undefined) throw new Error('this test needs an IPv4 address besides loopback');
+  return found.address;
 }
 
 /** Fast periods on ours and on stock sentinels from 7.0 on. */

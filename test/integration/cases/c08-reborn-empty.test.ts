@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { readFileSync } from 'node:fs';
+import type { AgentStatus } from '../../../src/admin/status.js';
 import { Lab, MASTER_NAME, ask, fieldsOf, textOf, waitFor, type RedisNode } from '../lab.js';
 
 const KEYS = 1000;
@@ -38,7 +39,8 @@ const sizeOf = async (node: RedisNode): Promise<number> => {
 async function known(lab: Lab): Promise<void> {
   for (const sentinel of lab.sentinels) {
     await waitFor(`${sentinel.name} knowing the keys of both replicas`, 20_000, async () => {
-      return (JSON.stringify(await ask(sentinel, 'SENTINEL', 'INFO-CACHE', MASTER_NAME)).match(/role:slave[^}]*db0:keys=1000/g) ?? []).length === 2;
+      const cached = JSON.stringify(await ask(sentinel, 'SENTINEL', 'INFO-CACHE', MASTER_NAME));
+      return (cached.match(/role:slave[^}]*db0:keys=1000/g) ?? []).length === 2;
     });
   }
 }
@@ -77,7 +79,8 @@ describe('by default', () => {
     expect(events.filter((event) => event.startsWith('+reborn-empty'))).toHaveLength(1);
     const promoted = lab.nodes.find(({ address }) => [...named][0]!.includes(`"${address.host}"`))!;
     expect(await sizeOf(promoted)).toBe(KEYS);
-    await waitFor(() => `all with the data\n${lab.logs()}`, 40_000, async () => (await Promise.all(lab.nodes.map(sizeOf))).every((size) => size === KEYS));
+    const allHold = async (): Promise<boolean> => (await Promise.all(lab.nodes.map(sizeOf))).every((size) => size === KEYS);
+    await waitFor(() => `all with the data\n${lab.logs()}`, 40_000, allHold);
     await lab.settled(promoted, 30_000);
   }, 120_000);
 });
@@ -94,12 +97,13 @@ describe('with master-reborn-failover no', () => {
     const { lab, master, events } = facts;
     await known(lab);
     await loseData(lab, master, 1);
-    const alarm = `+reborn-empty master ${MASTER_NAME} ${master.address.host} ${master.address.port} new run id, data set lost, 2 replicas held data`;
+    const who = `master ${MASTER_NAME} ${master.address.host} ${master.address.port}`;
+    const alarm = `+reborn-empty ${who} new run id, data set lost, 2 replicas held data`;
     await waitFor(() => `${alarm}\namong ${events.join('; ')}\n${lab.logs()}`, 3_000, () => events.includes(alarm));
     const sentinel = lab.sentinels[0]!;
     expect(fieldsOf(await ask(sentinel, 'SENTINEL', 'MASTER', MASTER_NAME)).get('flags')).toContain('reborn_empty');
     const admin = /^admin: \{ listen: "([^"]+)" \}/m.exec(readFileSync(`${sentinel.folder}/pointsman.yaml`, 'utf8'))?.[1];
-    const status = (await (await fetch(`http://${admin}/status`)).json()) as { readonly masters: readonly { readonly alarms: readonly string[] }[] };
+    const status = (await (await fetch(`http://${admin}/status`)).json()) as Pick<AgentStatus, 'masters'>;
     expect(status.masters[0]?.alarms).toEqual([expect.stringContaining('data set is lost')]);
     expect(events.filter((event) => event.startsWith('+try-failover'))).toEqual([]);
   }, 60_000);

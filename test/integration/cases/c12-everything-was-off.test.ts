@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
-import { Lab, MASTER_NAME, ask, textOf, textsOf, waitFor, type RedisNode } from '../lab.js';
+import { Lab, MASTER_NAME, ask, textOf, textsOf, waitFor, type LabSentinel, type RedisNode } from '../lab.js';
 
 const lab = new Lab();
 let master: RedisNode;
@@ -30,17 +30,22 @@ test('the old way: one reason per replica, attempt after attempt', async () => {
     return Number(/master_link_down_since_seconds:(\d+)/.exec(info)?.[1] ?? -1) > 15;
   });
   for (const sentinel of lab.sentinels) await lab.restartSentinel(sentinel);
-  await waitFor(() => `refusals in a log\n${lab.logs(40)}`, 40_000, () =>
-    lab.nodes.slice(1).every(({ address }) => logOfAll().includes(`Replica ${address.host}:${address.port} of ${MASTER_NAME} is not promoted: its replication link is down for`)));
+  const reasons = lab.nodes.slice(1).map(({ address: { host, port } }) =>
+    `Replica ${host}:${port} of ${MASTER_NAME} is not promoted: its replication link`);
+  await waitFor(() => `refusals in a log\n${lab.logs(40)}`, 40_000, () => reasons.every((reason) => logOfAll().includes(`${reason} is down for`)));
   expect(logOfAll()).toContain('-failover-abort-no-good-slave');
   expect(logOfAll()).not.toContain('+selected-slave');
 }, 120_000);
 
 test('the waiver: the best one is promoted within 30 s, with a line that says so', async () => {
-  for (const sentinel of lab.sentinels) expect(textOf(await ask(sentinel, 'SENTINEL', 'SET', MASTER_NAME, 'failover-age-waiver', 'yes'))).toBe('OK');
+  for (const sentinel of lab.sentinels) {
+    expect(textOf(await ask(sentinel, 'SENTINEL', 'SET', MASTER_NAME, 'failover-age-waiver', 'yes'))).toBe('OK');
+  }
+  const nameOf = async (sentinel: LabSentinel): Promise<string> =>
+    textsOf(await ask(sentinel, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', MASTER_NAME))[0] ?? '';
   let named: string[] = [];
   await waitFor(() => `a new master, not ${named.join(' ')}\n${lab.logs(40)}`, 30_000, async () => {
-    named = await Promise.all(lab.sentinels.map(async (sentinel) => textsOf(await ask(sentinel, 'SENTINEL', 'GET-MASTER-ADDR-BY-NAME', MASTER_NAME))[0] ?? ''));
+    named = await Promise.all(lab.sentinels.map(nameOf));
     return new Set(named).size === 1 && named[0] !== master.address.host;
   });
   expect(logOfAll()).toContain(`Age limits are waived for ${MASTER_NAME}: no newer data is reachable.`);

@@ -12,6 +12,8 @@ const GROUPS = ['cache', 'queue'] as const;
 const nodes = new Map<string, Started[]>();
 /** Inner `host:port` → the port that clients use. */
 const forwards = new Map<string, number>();
+/** What clients are told of a node. */
+const outer = ({ access }: Started): string => `${OUTSIDE}:${forwards.get(`127.0.0.1:${access.port}`)}`;
 let agent: Started;
 let dnsPort = 0;
 
@@ -23,16 +25,19 @@ beforeAll(async () => {
     for (const role of ['a', 'b']) {
       const port = await freePort();
       const follow = members.length === 0 ? [] : ['--replicaof', '127.0.0.1', String(members[0]!.access.port)];
-      members.push(await bench.redis(`${group}-${role}`, ['--port', String(port), '--bind', '127.0.0.1', ...follow], { access: { host: '127.0.0.1', port } }));
+      const args = ['--port', String(port), '--bind', '127.0.0.1', ...follow];
+      members.push(await bench.redis(`${group}-${role}`, args, { access: { host: '127.0.0.1', port } }));
       forwards.set(`127.0.0.1:${port}`, 9_001 + 10 * index + members.length);
     }
     nodes.set(group, members);
     lines.push(`sentinel monitor ${group} 127.0.0.1 ${members[0]!.access.port} 1`, `sentinel down-after-milliseconds ${group} 1500`);
-    maps.push(`    ${group}: { ${members.map(({ access }) => `"127.0.0.1:${access.port}": "${OUTSIDE}:${forwards.get(`127.0.0.1:${access.port}`)}"`).join(', ')} }`);
+    const pairs = members.map((member) => `"127.0.0.1:${member.access.port}": "${outer(member)}"`);
+    maps.push(`    ${group}: { ${pairs.join(', ')} }`);
   }
   const port = await freePort();
   dnsPort = await freePort();
-  const yaml = ['route:', '  allow-loopback: true', '  address-map:', ...maps, `dns: { listen: ["127.0.0.1:${dnsPort}"], zone: redis.test., ttl: 1s }`];
+  const dns = `dns: { listen: ["127.0.0.1:${dnsPort}"], zone: redis.test., ttl: 1s }`;
+  const yaml = ['route:', '  allow-loopback: true', '  address-map:', ...maps, dns];
   agent = await bench.agent('agent', [`port ${port}`, 'bind 127.0.0.1', ...lines], yaml, { access: { host: '127.0.0.1', port } });
   await hurry([agent]);
   for (const group of GROUPS) {
@@ -41,7 +46,7 @@ beforeAll(async () => {
       return Array.isArray(replicas) && replicas.length === 1 && fieldsOf(replicas[0]).get('master-link-status') === 'ok';
     });
   }
-}, 90_000);
+}, 240_000);
 
 afterAll(() => bench.stop());
 
@@ -58,13 +63,13 @@ test.each(GROUPS)('%s: mapped before the failover and after it, and the others s
   const others = GROUPS.filter((each) => each !== group);
   const before = new Map(await Promise.all(others.map(async (each) => [each, await told(each)] as const)));
   const [master, replica] = nodes.get(group) as [Started, Started];
-  const outer = ({ access }: Started): string => `${OUTSIDE}:${forwards.get(`127.0.0.1:${access.port}`)}`;
   let last = '';
   await waitFor(() => `${outer(master)}, not ${last}\n${bench.logs()}`, 20_000, async () => (last = await told(group)) === outer(master));
   expect(await tell(agent, 'SENTINEL', 'FAILOVER', group)).toBe('OK');
   await waitFor(() => `${outer(replica)}, not ${last}\n${bench.logs()}`, 20_000, async () => (last = await told(group)) === outer(replica));
   // Those who speak to the nodes themselves go by the inner addresses.
   expect(await addressOf(agent, group)).toBe(`127.0.0.1:${replica.access.port}`);
-  await waitFor(() => `the old master behind the new one\n${bench.logs()}`, 30_000, async () => String(await tell(master, 'ROLE')).startsWith(`slave,127.0.0.1,${replica.access.port},connected`));
+  await waitFor(() => `the old master behind the new one\n${bench.logs()}`, 30_000, async () =>
+    String(await tell(master, 'ROLE')).startsWith(`slave,127.0.0.1,${replica.access.port},connected`));
   for (const each of others) expect(await told(each)).toBe(before.get(each));
 }, 90_000);

@@ -32,7 +32,8 @@ async function node(name: string): Promise<void> {
 async function sentinel(name: string, peerPassword: string): Promise<void> {
   const port = await freePort();
   const lines = [
-    ...[`port ${port}`, 'bind 127.0.0.1', 'user default off', 'user peer on >p33r resetchannels &__sentinel__:hello -@all +ping +publish +sentinel +client|setname'],
+    ...[`port ${port}`, 'bind 127.0.0.1', 'user default off'],
+    'user peer on >p33r resetchannels &__sentinel__:hello -@all +ping +publish +sentinel +client|setname',
     ...['user ops on >0ps ~* &* +@all', 'sentinel sentinel-user peer', `sentinel sentinel-pass ${peerPassword}`],
     ...[`sentinel monitor ${MASTER_NAME} 127.0.0.1 ${nodes[0]!.access.port} 2`, `sentinel down-after-milliseconds ${MASTER_NAME} 2000`],
     ...[`sentinel auth-user ${MASTER_NAME} sen`, `sentinel auth-pass ${MASTER_NAME} n0de`],
@@ -46,7 +47,7 @@ beforeAll(async () => {
   await sentinel('g2', 'wrong');
   await sentinel('g3', 'p33r');
   await hurry(sentinels);
-}, 90_000);
+}, 240_000);
 
 afterAll(() => bench.stop());
 

@@ -13,7 +13,8 @@ const KEYS = 15_000;
 
 async function node(name: string, extra: readonly string[]): Promise<void> {
   const port = await freePort();
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--enable-debug-command', 'yes', '--loading-process-events-interval-bytes', '1024', ...extra];
+  const place = ['--port', String(port), '--bind', '127.0.0.1'];
+  const args = [...place, '--enable-debug-command', 'yes', '--loading-process-events-interval-bytes', '1024', ...extra];
   nodes.push(await bench.redis(name, args, { access: { host: '127.0.0.1', port } }));
 }
 
@@ -27,7 +28,7 @@ beforeAll(async () => {
   expect(await tell(nodes[0]!, 'DEBUG', 'POPULATE', String(KEYS))).toBe('OK');
   expect(await tell(nodes[0]!, 'SAVE')).toBe('OK');
   await ready(bench, [sentinel], 1);
-}, 60_000);
+}, 240_000);
 
 afterAll(() => bench.stop());
 

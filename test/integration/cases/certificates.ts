@@ -21,10 +21,13 @@ export function makeCertificates(folder: string): Certificates {
   const authorityFolder = join(folder, 'authorities');
   mkdirSync(authorityFolder, { recursive: true });
   const openssl = (...args: string[]): void => void execFileSync('openssl', args, { cwd: folder, stdio: 'pipe' });
-  const authority = (name: string): void => openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2', '-subj', `/CN=${name}`, '-keyout', `${name}.key`, '-out', `${name}.crt`);
+  const newKey = (name: string): string[] =>
+    ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', `/CN=${name}`, '-keyout', `${name}.key`];
+  const authority = (name: string): void => openssl('req', '-x509', ...newKey(name), '-days', '2', '-out', `${name}.crt`);
   const certificate = (name: string, issuer: string): void => {
-    openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-subj', `/CN=${name}`, '-keyout', `${name}.key`, '-out', `${name}.csr`);
-    openssl('x509', '-req', '-in', `${name}.csr`, '-CA', `${issuer}.crt`, '-CAkey', `${issuer}.key`, '-CAcreateserial', '-days', '2', '-out', `${name}.crt`);
+    openssl('req', ...newKey(name), '-out', `${name}.csr`);
+    const signer = ['-CA', `${issuer}.crt`, '-CAkey', `${issuer}.key`, '-CAcreateserial'];
+    openssl('x509', '-req', '-in', `${name}.csr`, ...signer, '-days', '2', '-out', `${name}.crt`);
   };
   authority('ca');
   certificate('node', 'ca');

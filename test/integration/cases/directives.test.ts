@@ -6,7 +6,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort, MAIN, waitFor } from '../lab.js';
-import { Bench, open, tell, type Access } from './bench.js';
+import { Bench, open, outsideAddress, tell, type Access } from './bench.js';
 
 const bench = new Bench();
 const pids: number[] = [];
@@ -23,7 +23,8 @@ function isAlive(pid: number): boolean {
 test('a daemon with pid file, log file, three sockets, a password and users that outlive SIGKILL', async () => {
   const folder = join(bench.folder, 'daemon');
   mkdirSync(folder);
-  const [port, conf, pidFile, logFile] = [await freePort(['127.0.0.1']), join(folder, 'sentinel.conf'), join(folder, 'pid'), join(folder, 'sentinel.log')];
+  const port = await freePort(['127.0.0.1']);
+  const [conf, pidFile, logFile] = [join(folder, 'sentinel.conf'), join(folder, 'pid'), join(folder, 'sentinel.log')];
   const lines = [
     ...[`dir ${folder}`, `port ${port}`, 'bind 127.0.0.1 ::1', `unixsocket ${join(folder, 'socket')}`, 'unixsocketperm 700'],
     ...['requirepass s3cret', 'daemonize yes', `pidfile ${pidFile}`, `logfile ${logFile}`, 'syslog-enabled yes', ''],
@@ -32,7 +33,8 @@ test('a daemon with pid file, log file, three sockets, a password and users that
   const start = async (): Promise<number> => {
     // Returns at once: the daemon lives on without it.
     execFileSync(process.execPath, [MAIN, 'sentinel', conf], { cwd: folder, timeout: 30_000 });
-    await waitFor('the pid file and a running sentinel', 30_000, () => existsSync(pidFile) && existsSync(logFile) && readFileSync(logFile, 'utf8').includes('running'));
+    const isRunning = (): boolean => existsSync(pidFile) && existsSync(logFile) && readFileSync(logFile, 'utf8').includes('running');
+    await waitFor('the pid file and a running sentinel', 30_000, isRunning);
     const pid = Number(readFileSync(pidFile, 'utf8'));
     pids.push(pid);
     return pid;
@@ -79,7 +81,8 @@ test('an ACL file: users are read from it, and written to it by ACL SAVE alone',
   const aclFile = join(bench.folder, 'users.acl');
   writeFileSync(aclFile, 'user default on >first ~* &* +@all\nuser watcher on >w &* -@all +ping +subscribe\n');
   const place = { host: '127.0.0.1', port: await freePort() };
-  const sentinel = await bench.sentinel('aclfile', [`port ${place.port}`, 'bind 127.0.0.1', `aclfile ${aclFile}`], { access: { ...place, password: 'first' } });
+  const lines = [`port ${place.port}`, 'bind 127.0.0.1', `aclfile ${aclFile}`];
+  const sentinel = await bench.sentinel('aclfile', lines, { access: { ...place, password: 'first' } });
   expect(await tell({ access: { ...place, username: 'watcher', password: 'w' } }, 'SENTINEL', 'MYID')).toMatch(/^NOPERM/);
   expect(await tell(sentinel, 'ACL', 'SETUSER', 'new', 'on', '>n', '+ping')).toBe('OK');
   expect(readFileSync(aclFile, 'utf8')).not.toContain('user new');
@@ -91,12 +94,10 @@ test('an ACL file: users are read from it, and written to it by ACL SAVE alone',
 
 test('protected mode: an address of this machine that is not loopback is refused until there is a password', async () => {
   // 127.x is loopback to the server; a client that comes from elsewhere has to be one of the machine's own other addresses.
-  const { networkInterfaces } = await import('node:os');
-  const outside = Object.values(networkInterfaces()).flat().find((each) => each !== undefined && !each.internal && each.family === 'IPv4')?.address;
+  const outside = outsideAddress();
   const place = { host: '127.0.0.1', port: await freePort() };
   const sentinel = await bench.sentinel('protected', [`port ${place.port}`, 'bind * -::*', 'protected-mode yes'], { access: place });
   expect(await tell(sentinel, 'PING')).toBe('PONG');
-  if (outside === undefined) throw new Error('this test needs an IPv4 address besides loopback');
   expect(await tell({ access: { ...place, host: outside } }, 'PING')).toMatch(/DENIED|closed|reset|EPIPE/i);
   expect(await tell(sentinel, 'ACL', 'SETUSER', 'default', 'resetpass', '>pw')).toBe('OK');
   expect(await tell({ access: { ...place, host: outside, password: 'pw' } }, 'PING')).toBe('PONG');
@@ -106,7 +107,8 @@ test('bad TLS files end the start with every fault and status 64', async () => {
   const folder = join(bench.folder, 'badtls');
   mkdirSync(folder);
   const conf = join(folder, 'sentinel.conf');
-  writeFileSync(conf, ['port 0', `tls-port ${await freePort()}`, 'tls-cert-file nowhere.crt', 'tls-auth-clients perhaps', 'tls-protocols "TLSv9"', ''].join('\n'));
+  const lines = ['port 0', `tls-port ${await freePort()}`, 'tls-cert-file nowhere.crt', 'tls-auth-clients perhaps', 'tls-protocols "TLSv9"', ''];
+  writeFileSync(conf, lines.join('\n'));
   let output = '';
   let status = 0;
   try {

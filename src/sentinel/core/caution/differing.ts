@@ -24,5 +24,6 @@ export function noteView(turn: Turn, master: Master, peer: Peer, hello: Hello, a
   const current = currentMasterAddress(master);
   const ours = formatAddress({ host: announcedHost(turn.state.settings, current) || current.host, port: current.port });
   const at = formatAddress({ host: peer.address.host, port: peer.address.port });
-  log(turn, 'warning', `Sentinel ${at} names ${theirs} as the master ${master.name}, we ${ours}, both in configuration ${master.configEpoch}: one address is wrong`);
+  const views = `Sentinel ${at} names ${theirs} as the master ${master.name}, we ${ours}`;
+  log(turn, 'warning', `${views}, both in configuration ${master.configEpoch}: one address is wrong`);
 }
