@@ -58,7 +58,7 @@ function upstream() {
     if (!closing) return { ...NONE, failed: 1 };
     return { passed: Number(closing[1]), failed: Number(closing[2]) || (exitCode === 0 ? 0 : 1), skipped: 0 };
   };
-  const args = [join(root, 'scripts/upstream-suite.mjs'), '--sentinel', command];
+  const args = [join(root, 'scripts/upstream-suite.mjs'), '--sentinel', command, '--retries', '1'];
   return { name: 'upstream', limitMs: 45 * MINUTE_MS, args, count };
 }
 

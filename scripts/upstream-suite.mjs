@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // upstream-suite: runs the Sentinel test suite that Redis ships against any sentinel command, unit by unit.
 //
-//   node scripts/upstream-suite.mjs --sentinel "CMD" [--units 00,01] [--src DIR|x.tar.gz|x.git] [--identity NAME] [--server PATH] [--keep]
+//   node scripts/upstream-suite.mjs --sentinel "CMD" [--units 00,01] [--src DIR|x.tar.gz|x.git] [--identity NAME] [--server PATH] [--retries N] [--keep]
 //
 // CMD starts a sentinel when a configuration file's path is appended ("redis-sentinel", "node dist/main.js sentinel").
 // Without --src, Debian's source package of redis is fetched by apt-get, from the archive that this machine's own apt
@@ -20,7 +20,7 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 
 const USAGE =
-  'usage: upstream-suite.mjs --sentinel "CMD" [--units 00,01] [--src DIR|x.tar.gz|x.git] [--identity NAME] [--server PATH] [--keep]';
+  'usage: upstream-suite.mjs --sentinel "CMD" [--units 00,01] [--src DIR|x.tar.gz|x.git] [--identity NAME] [--server PATH] [--retries N] [--keep]';
 const UNIT_LIMIT_MS = 10 * 60_000;
 const GRACE_MS = 5_000;
 const PARTS = ['tests', 'utils', 'runtest-sentinel', 'src/version.h'];
@@ -245,7 +245,7 @@ async function main() {
   const { values } = parseArgs({
     options: {
       sentinel: { type: 'string' }, units: { type: 'string' }, src: { type: 'string' }, server: { type: 'string', default: 'redis-server' },
-      identity: { type: 'string' }, keep: { type: 'boolean', default: false },
+      identity: { type: 'string' }, retries: { type: 'string', default: '0' }, keep: { type: 'boolean', default: false },
     },
   });
   if (!values.sentinel) throw new SuiteError(64, USAGE);
@@ -268,7 +268,11 @@ async function main() {
     console.log(`upstream-suite: the suite of ${identity}`);
     for (const unit of unitsIn(tree, (values.units ?? '').split(',').filter(Boolean))) {
       const startedMs = performance.now();
-      const count = await runUnit(tree, unit, identity, values.keep);
+      let count = await runUnit(tree, unit, identity, values.keep);
+      for (let again = 1; count.failed > 0 && again <= Number(values.retries); again++) {
+        console.log(`unit ${unit}: ${count.passed} passed, ${count.failed} failed; once more (${again} of ${values.retries})`);
+        count = await runUnit(tree, unit, identity, values.keep);
+      }
       sum.passed += count.passed;
       sum.failed += count.failed;
       const seconds = ((performance.now() - startedMs) / 1000).toFixed(1);
