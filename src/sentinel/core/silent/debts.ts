@@ -6,7 +6,6 @@
  * changes the node's replication id, so that a partial one can't be granted.
  */
 import type { Millis } from '../../../time.js';
-import { addMs } from '../../../time.js';
 import { formatAddress } from '../../wire/address.js';
 import { isForeign } from '../caution/foreign.js';
 import { sameHost, sameNode } from '../hosts.js';
