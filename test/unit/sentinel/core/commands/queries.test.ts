@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { failoverOf } from '../failover-of.js';
 import { must } from '../../../../../src/assert.js';
 import { addMs } from '../../../../../src/time.js';
-import type { Master, Peer, Replica, SentinelState } from '../../../../../src/sentinel/core/state.js';
+import type { Failover, Master, Peer, Replica, SentinelState } from '../../../../../src/sentinel/core/state.js';
 import { addMaster, ask, NOW, PEERS, world } from './fixture.js';
 
 type Pairs = readonly (readonly [string, string])[];
@@ -148,7 +148,7 @@ describe('GET-MASTER-ADDR-BY-NAME', () => {
     expect(ask(state, `SENTINEL ${name} nope`).reply).toBeNull();
     master.failover = failoverOf({ state: 'wait_promotion', promoted: '10.0.0.3:6379' });
     expect(ask(state, `SENTINEL ${name} mymaster`).reply).toEqual(['10.0.0.1', '6379']);
-    master.failover.state = 'reconf_slaves';
+    (master.failover as Failover).state = 'reconf_slaves';
     expect(ask(state, `SENTINEL ${name} mymaster`).reply).toEqual(['10.0.0.3', '6379']);
   });
 });
