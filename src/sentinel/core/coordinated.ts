@@ -12,11 +12,13 @@ import { commandName, send } from './instance.js';
 import { requestInfo } from './monitor.js';
 import { sendReplicaOf } from './reconfigure.js';
 import type { Failover, Master, Replica } from './state.js';
-import { isDisconnected, refOf } from './state.js';
+import { isDisconnected, promotedReplica, refOf } from './state.js';
 import type { Turn } from './turn.js';
 import { log } from './turn.js';
 
 const POLL_MS = 5;
+/** A question without an answer is put again after this. */
+const REPEAT_POLL_MS = 100;
 const PAUSE_RENEW_MS = 1_000;
 const LONG_PAUSE_MS = 30_000;
 const DEFAULT_MAX_PAUSE_MS = 5_000;
@@ -64,12 +66,21 @@ export function hold(turn: Turn, master: Master, failover: Failover, promoted: R
     return 'caughtUp';
   }
   keepHeld(turn, master, failover, leftMs);
-  if (now >= failover.lastPollMs + POLL_MS) {
-    failover.lastPollMs = now;
-    requestInfo(turn, master);
-    requestInfo(turn, promoted);
-  }
+  pollOffsets(turn, master, failover, promoted);
   return 'holding';
+}
+
+/** Asks for the offsets that the hold waits for, not faster than they are answered: a queue of questions would only delay them. */
+export function pollOffsets(turn: Turn, master: Master, failover: Failover, replica: Replica): void {
+  if (turn.now < pollDueMs(failover, replica)) return;
+  failover.lastPollMs = turn.now;
+  if (failover.heldOffset === null) requestInfo(turn, master);
+  requestInfo(turn, replica);
+}
+
+export function pollDueMs({ lastPollMs }: Failover, replica: Replica | undefined): Millis {
+  const isAnswered = (replica?.infoRefreshMs ?? 0) >= lastPollMs;
+  return addMs(lastPollMs, isAnswered ? POLL_MS : REPEAT_POLL_MS);
 }
 
 /** Short pauses, each renewed long before it ends, so that writes stay held however short down-after is. */
@@ -92,7 +103,7 @@ export function isCaughtUp(turn: Turn, failover: Failover, replica: Replica): bo
 }
 
 export function holdDueMs(master: Master, failover: Failover): Millis {
-  return Math.min(failover.lastPollMs + POLL_MS, failover.stateSinceMs + maxPauseMs(master) + 1) as Millis;
+  return Math.min(pollDueMs(failover, promotedReplica(master)), failover.stateSinceMs + maxPauseMs(master) + 1) as Millis;
 }
 
 export function pause(turn: Turn, master: Master, failover: Failover, wantedMs: number): void {
@@ -105,6 +116,12 @@ export function pause(turn: Turn, master: Master, failover: Failover, wantedMs: 
 
 export function unpause(turn: Turn, master: Master): void {
   send(turn, master, [commandName(turn.state, master, 'CLIENT'), 'UNPAUSE']);
+}
+
+/** A node in a new role is not held any more, whoever held it in the old one. Servers before 6.2 were never held. */
+export function liftPause(turn: Turn, replica: Replica): void {
+  if (replica.infoText?.includes(NEEDED_LINE) !== true) return;
+  send(turn, replica, [commandName(turn.state, replica, 'CLIENT'), 'UNPAUSE']);
 }
 
 /**

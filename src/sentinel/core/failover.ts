@@ -8,7 +8,7 @@ import { assert, assertNever, must } from '../../assert.js';
 import type { Millis } from '../../time.js';
 import { addMs } from '../../time.js';
 import { nextBelow } from '../../prng.js';
-import { demoteOriginal, hold, holdDueMs, isCoordinatedByDefault, releaseAfterFailure, whyNotCoordinated } from './coordinated.js';
+import { demoteOriginal, hold, holdDueMs, isCoordinatedByDefault, liftPause, releaseAfterFailure, whyNotCoordinated } from './coordinated.js';
 import { adoptEpoch, countVotes } from './election.js';
 import { awaitsReports, choiceDueMs } from './fresh-reports.js';
 import { sameNode } from './hosts.js';
@@ -257,6 +257,7 @@ function promote(turn: Turn, master: Master, failover: Failover): void {
     if (expired) abort(turn, master, '-failover-abort-slave-timeout');
     return;
   }
+  if (failover.coordinated) liftPause(turn, promoted);
   announce(turn, 'notice', '+failover-state-wait-promotion', promoted);
   enter(turn, failover, 'wait_promotion');
   failover.lastPollMs = 0 as Millis;

@@ -6,7 +6,7 @@
 import type { InfoReport } from '../wire/info.js';
 import { parseInfo } from '../wire/info.js';
 import type { RespValue } from '../wire/resp-value.js';
-import { mayDemoteAtOnce, noteHeldOffset } from './coordinated.js';
+import { liftPause, mayDemoteAtOnce, noteHeldOffset } from './coordinated.js';
 import { isForeign, judgeForeign } from './caution/foreign.js';
 import { dropReserve } from './caution/last-known.js';
 import { judgeRebirth, noteRebirth } from './caution/reborn.js';
@@ -162,7 +162,10 @@ function convertToReplica(turn: Turn, master: Master, replica: Replica): void {
   const graceMs = 4 * turn.state.tunables.publishPeriodMs;
   const proved = noDownFor(replica, graceMs, turn.now) && turn.now - replica.roleReportedMs > graceMs;
   if (!(proved && looksSane(turn, master)) && !mayDemoteAtOnce(master, replica, turn.now)) return;
-  if (follow(turn, master, replica)) announce(turn, 'notice', '+convert-to-slave', replica);
+  if (!follow(turn, master, replica)) return;
+  announce(turn, 'notice', '+convert-to-slave', replica);
+  // It may still be held. Our transaction cut the link on which its leader was going to lift the pause, or the leader is gone.
+  liftPause(turn, replica);
 }
 
 /** A replica that follows another node than our master is re-pointed after failover-timeout of calm. */

@@ -5,9 +5,10 @@
  * role. Steps of an abort: make sure the original is a master, then give it a new configuration.
  */
 import { must } from '../../../assert.js';
+import { addMs } from '../../../time.js';
 import type { Millis } from '../../../time.js';
 import { sameNode } from '../hosts.js';
-import { isCaughtUp, keepHeld, pause } from '../coordinated.js';
+import { isCaughtUp, keepHeld, liftPause, pause, pollDueMs, pollOffsets } from '../coordinated.js';
 import { commandName, send } from '../instance.js';
 import { forceHello, NEVER, requestInfo } from '../monitor.js';
 import { sendReplicaOf } from '../reconfigure.js';
@@ -23,7 +24,6 @@ import { announceMove, endSilentState, settleClient } from './ending.js';
 import { silentSettings } from './settings.js';
 import { isTargetPromoted } from './votes.js';
 
-const POLL_MS = 5;
 const PROOF_POLL_MS = 50;
 /** Longer than the 8-20 s in which a stock peer converts a master that has no configuration. */
 const LONG_PAUSE_MS = 30_000;
@@ -94,9 +94,10 @@ function go(turn: Turn, failover: Failover, state: Failover['state']): true {
 }
 
 export function moveDueMs(master: Master, failover: Failover): Millis {
-  const pollMs = failover.state === 'silent_hold' ? POLL_MS : PROOF_POLL_MS;
-  const timeoutMs = failover.stateSinceMs + (failover.state === 'silent_hold' ? silentSettings(master).drainTimeoutMs : master.failoverTimeoutMs) + 1;
-  const due = Math.min(failover.lastPollMs + pollMs, timeoutMs);
+  const isHold = failover.state === 'silent_hold';
+  const pollMs = isHold ? pollDueMs(failover, silentTarget(master)) : addMs(failover.lastPollMs, PROOF_POLL_MS);
+  const timeoutMs = failover.stateSinceMs + (isHold ? silentSettings(master).drainTimeoutMs : master.failoverTimeoutMs) + 1;
+  const due = Math.min(pollMs, timeoutMs);
   return (Number.isFinite(due) ? due : NEVER) as Millis;
 }
 
@@ -125,10 +126,7 @@ export function holdAndCatchUp(turn: Turn, master: Master, failover: Failover): 
     cutClients(turn, master);
     return promoteTarget(turn, master, failover, target);
   }
-  if (turn.now < failover.lastPollMs + POLL_MS) return;
-  failover.lastPollMs = turn.now;
-  requestInfo(turn, master);
-  requestInfo(turn, target);
+  pollOffsets(turn, master, failover, target);
 }
 
 /** Everything is at the target, and it takes writes: who still waits at the original finds it by the name, before the promotion. */
@@ -141,6 +139,7 @@ function promoteTarget(turn: Turn, master: Master, failover: Failover, target: R
   if (master.silent === null || isDisconnected(target)) return;
   settleClient(turn, master, null);
   if (!sendReplicaOf(turn, target, null)) return;
+  liftPause(turn, target);
   announce(turn, 'notice', '+failover-state-wait-promotion', target);
   go(turn, failover, 'silent_promote');
 }
