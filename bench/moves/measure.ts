@@ -50,7 +50,7 @@ interface Site {
 
 async function ours(way: 'silent' | 'coordinated' | 'plain'): Promise<Site> {
   const site = new SilentLab();
-  await site.start({ downAfterMs: 5_000, redisArgs: ['--replica-read-only', 'yes'], tunables: ['info-period', '1000'] });
+  await site.start({ downAfterMs: 5_000, isQuiet: true, redisArgs: ['--replica-read-only', 'yes'], tunables: ['info-period', '1000'] });
   const probes = site.agents.map(({ dnsPort }) => new DnsProbe({ host: '127.0.0.1', port: must(dnsPort, 'an agent serves DNS') }, NAME));
   const followers = [site.agent(1), site.agent(2)].map((agent) => new Redis({ ...agent.address, protocol: 2 }));
   const { port } = site.node(0).address;

@@ -3,11 +3,14 @@
  * window's writes are afterwards.
  */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { formatAddress } from '../../src/sentinel/wire/address.js';
 import { MASTER_NAME, ask, fieldsOf, textOf, waitFor, type RedisNode } from './lab.js';
 import { SilentLab } from './silent-lab.js';
 
 const site = new SilentLab();
+/** A client that came in the window. */
+let late: { readonly redis: Redis; readonly write: Promise<string> } | null = null;
 let [original, target, other]: RedisNode[] = [];
 
 const words = ({ address }: RedisNode): string => `${address.host} ${address.port}`;
@@ -61,6 +64,22 @@ describe('prepare and done', () => {
     expect(await site.onAll('window')).toEqual([null, 'target', null]);
   });
 
+  test('ioredis in Sentinel mode checks ROLE: it does not take the target before done', async () => {
+    const redis = new Redis({
+      sentinels: site.agents.map(({ address }) => ({ ...address })), name: MASTER_NAME, role: 'master',
+      protocol: 2, sentinelRetryStrategy: () => 100, retryStrategy: () => 100, maxRetriesPerRequest: null,
+    });
+    redis.on('error', () => undefined);
+    let refusals = 0;
+    redis.on('sentinelError', () => void refusals++);
+    redis.on('close', () => void refusals++);
+    late = { redis, write: redis.set('ioredis', 'arrived') };
+    late.write.catch(() => undefined);
+    await waitFor('ioredis being refused a few times', 20_000, () => refusals > 2);
+    expect(redis.status).not.toBe('ready');
+    expect(await site.onAll('ioredis')).toEqual([null, null, null]);
+  }, 30_000);
+
   test('what would break the move is refused, and changes nothing', async () => {
     const refusals: [string[], string][] = [
       [['RESET', MASTER_NAME], 'ERR This master is in silent failover state, can not reset'],
@@ -92,6 +111,9 @@ describe('prepare and done', () => {
     await site.allSay('+silent-failover-done');
     for (const agent of site.agents) expect(site.switches(agent)).toEqual([switched(original!, target!)]);
     await site.calm(target!);
+    expect(await late!.write).toBe('OK');
+    late!.redis.disconnect();
+    expect(textOf(await ask(target!, 'GET', 'ioredis'))).toBe('arrived');
     expect(await site.onAll('window')).toEqual(['target', 'target', 'target']);
     expect(await site.onAll('late')).toEqual(['original', 'original', 'original']);
     // More than two only where a busy leader was taken for dead.

@@ -24,6 +24,8 @@ export interface SilentLabSpec {
   readonly redisArgs?: readonly string[];
   /** Names and values for SENTINEL DEBUG. */
   readonly tunables?: readonly string[];
+  /** No client-reconfig-script: starting programs takes time from what is measured. */
+  readonly isQuiet?: boolean;
 }
 
 export interface Told {
@@ -40,7 +42,7 @@ export class SilentLab {
   #tunables: readonly string[] = TUNABLES;
 
   /** One master, two replicas, the sentinels; resolves when a move could begin. Returns the master. */
-  async start({ agents = 3, stock = 0, downAfterMs = 3_000, lines = [], redisArgs = [], tunables = TUNABLES }: SilentLabSpec = {}): Promise<RedisNode> {
+  async start({ agents = 3, stock = 0, downAfterMs = 3_000, lines = [], redisArgs = [], tunables = TUNABLES, isQuiet = false }: SilentLabSpec = {}): Promise<RedisNode> {
     const { lab } = this;
     this.#tunables = tunables;
     const master = await lab.group(2, ['--replica-read-only', 'no', ...redisArgs]);
@@ -48,7 +50,8 @@ export class SilentLab {
     writeFileSync(this.#script, '#!/bin/sh\necho "$@" >> reconfig.txt\n');
     chmodSync(this.#script, 0o755);
     for (let index = 0; index < agents; index++) {
-      const own = [`sentinel myid ${String(index + 1).repeat(40)}`, `sentinel client-reconfig-script ${MASTER_NAME} ${this.#script}`, ...lines];
+      const script = isQuiet ? [] : [`sentinel client-reconfig-script ${MASTER_NAME} ${this.#script}`];
+      const own = [`sentinel myid ${String(index + 1).repeat(40)}`, ...script, ...lines];
       await lab.agent(master, { downAfterMs, lines: own });
     }
     for (let index = 0; index < stock; index++) await lab.stock(master, { downAfterMs });
