@@ -189,7 +189,9 @@ function waitForElection(turn: Turn, master: Master, failover: Failover): void {
     return;
   }
   if (tally.kind === 'split' && failover.purpose === 'failover') return retryAfterSplit(turn, master);
-  if (now > master.failoverStartMs + Math.min(state.tunables.electionTimeoutMs, master.failoverTimeoutMs)) {
+  // Nobody waits in vain for a planned one: whoever wanted it may ask again, and as long as it is open it takes votes from others.
+  const isLost = failover.purpose !== 'failover' && (tally.kind === 'split' || state.currentEpoch > failover.epoch);
+  if (isLost || now > master.failoverStartMs + Math.min(state.tunables.electionTimeoutMs, master.failoverTimeoutMs)) {
     abort(turn, master, '-failover-abort-not-elected');
     if (failover.purpose !== 'failover') master.failoverStartMs = 0 as Millis;
   }

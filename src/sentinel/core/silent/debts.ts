@@ -126,7 +126,16 @@ export function payDebts(turn: Turn, master: Master): void {
 function isPaid(state: SentinelState, master: Master, replica: Replica, debt: ResyncDebt): boolean {
   if (debt.baseline === null || master.syncFull === null || master.syncFull <= debt.baseline) return false;
   if (replica.infoRefreshMs === null || replica.infoRefreshMs <= debt.sentMs || replica.roleReported !== 'replica') return false;
-  return follows(state, master, replica) && replica.masterLinkUp;
+  return follows(state, master, replica) && replica.masterLinkUp && hasNoSecondHistory(replica);
+}
+
+/**
+ * A full copy leaves no second replication id behind, a partial one under a new id does: another node's copy, which raises the
+ * master's count as well, can't pass for this one's.
+ */
+function hasNoSecondHistory(replica: Replica): boolean {
+  const offset = /^second_repl_offset:(-?\d+)/m.exec(replica.infoText ?? '')?.[1];
+  return offset === undefined || offset === '-1';
 }
 
 function follows(state: SentinelState, master: Master, replica: Replica): boolean {

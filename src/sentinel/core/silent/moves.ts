@@ -116,7 +116,10 @@ export function holdAndCatchUp(turn: Turn, master: Master, failover: Failover): 
   const target = silentTarget(master);
   if (target === undefined || master.silent === null) return giveUp(turn, master, 'ERR No silent failover in progress for this master');
   if (master.silent.taint !== null) return giveUp(turn, master, `ERR Silent failover is tainted: ${master.silent.taint}`);
-  if (isDisconnected(master) || master.sdownSinceMs !== null) return promoteTarget(turn, master, failover, target);
+  if (isDisconnected(master) || master.sdownSinceMs !== null) {
+    failover.lastPollMs = turn.now;
+    return promoteTarget(turn, master, failover, target);
+  }
 
   const leftMs = failover.stateSinceMs + silentSettings(master).drainTimeoutMs - turn.now;
   if (leftMs < 0) return giveUp(turn, master, 'ERR Slave status is not ready: lag');
@@ -164,13 +167,15 @@ function restartAs(turn: Turn, failover: Failover, state: Failover['state']): vo
 }
 
 function poll(turn: Turn, node: Master | Replica, failover: Failover): void {
-  if (turn.now < failover.lastPollMs + PROOF_POLL_MS || isDisconnected(node)) return;
+  if (turn.now < failover.lastPollMs + PROOF_POLL_MS) return;
   failover.lastPollMs = turn.now;
-  requestInfo(turn, node);
+  if (!isDisconnected(node)) requestInfo(turn, node);
 }
 
 /** The original gets a new configuration of its own, once it is proved to be a master. */
 export function reassertOriginal(turn: Turn, master: Master, failover: Failover): void {
+  // Dead by now: that is a failover's business, which this one must not keep waiting.
+  if (master.sdownSinceMs !== null) return giveUp(turn, master, 'NOQUORUM the original is down');
   if (turn.now > failover.stateSinceMs + master.failoverTimeoutMs) return giveUp(turn, master, 'NOQUORUM the original did not answer');
   const proved = master.infoRefreshMs !== null && master.infoRefreshMs >= failover.stateSinceMs && master.roleReported === 'master';
   if (proved) return concludeMove(turn, master, failover, master.address, 'aborted by its leader');
