@@ -5,6 +5,7 @@
  * each says in a line what it does.
  */
 import { must } from '../../src/assert.js';
+import { formatAddress } from '../../src/sentinel/wire/address.js';
 import { formatHello } from '../../src/sentinel/wire/hello.js';
 import { error, simple } from '../../src/sentinel/wire/resp-value.js';
 import { addressOf, MASTER_NAME, runIdOf } from './names.js';
@@ -23,6 +24,14 @@ const number = ({ named }: Words, key: string, fallback: number): number => Numb
 const duration = (text: string): number => {
   if (!/^-?\d+$/.test(text)) throw new Error(`${text} is no number of milliseconds`);
   return Number(text);
+};
+
+/** Words of `add-sentinels` for settings of ours. */
+const EXTRA_STATEMENTS: Readonly<Record<string, string>> = {
+  'silent-timeout': 'silent-failover-timeout',
+  'allow-mixed': 'silent-failover-allow-mixed',
+  coordinated: 'coordinated-failover',
+  'max-pause': 'coordinated-max-pause',
 };
 
 /** Sentinels that have met, unless `met=no`; the first seconds of getting to know each other are not shown. */
@@ -45,12 +54,16 @@ function addSentinels(rig: Rig, words: Words): void {
     ];
     const rebootMs = words.named.get('reboot-down-after');
     if (rebootMs !== undefined) lines.push(`sentinel master-reboot-down-after-period ${MASTER_NAME} ${rebootMs}`);
+    for (const [key, statement] of Object.entries(EXTRA_STATEMENTS)) {
+      const value = words.named.get(key);
+      if (value !== undefined) lines.push(`sentinel ${statement} ${MASTER_NAME} ${value}`);
+    }
     const others = names.filter((other) => isMet && other !== name);
     for (const other of others) lines.push(`sentinel known-sentinel ${MASTER_NAME} ${addressOf(other).host} 26379 ${runIdOf(other)}`);
     for (let index = 1; isMet && index <= replicas; index++) {
       lines.push(`sentinel known-replica ${MASTER_NAME} ${addressOf(`r${index}`).host} 6379`);
     }
-    rig.addSentinel(name, lines.map((line) => `${line}\n`).join(''));
+    rig.addSentinel(name, lines.map((line) => `${line}\n`).join(''), (words.named.get('stock') ?? '').split(',').includes(name));
   }
   for (const host of rig.hosts.values()) host.start();
   if (!isMet) return;
@@ -100,7 +113,7 @@ function until(rig: Rig, words: Words, line: string): void {
   const from = rig.output.length;
   const deadlineMs = rig.clock.nowMs + number(words, 'max', 60_000);
   while (rig.clock.nowMs < deadlineMs) {
-    rig.run(10);
+    rig.run(number(words, 'step', 10));
     if (rig.output.slice(from).some((printed) => printed.includes(text))) return;
   }
   throw new Error([`nothing printed for: ${line}`, ...rig.output].join('\n'));
@@ -116,12 +129,14 @@ function hello(rig: Rig, words: Words): void {
     masterName: MASTER_NAME,
     master: addressOf(words.named.get('master') ?? 'm1'),
     configEpoch: number(words, 'config-epoch', 0),
-    silent: null,
+    silent: words.named.has('target') ? { doneEpoch: number(words, 'done-epoch', 0), target: addressOf(named('target')) } : null,
   });
   rig.host(word(words, 0)).input({ kind: 'hello', payload });
 }
 
-function command(rig: Rig, name: string, argv: readonly string[]): void {
+/** Names of nodes in it stand for `ip:port`. */
+function command(rig: Rig, name: string, words: readonly string[]): void {
+  const argv = words.map((text) => (/^[mr]\d$/.test(text) ? formatAddress(addressOf(text)) : text));
   rig.host(name).command(argv, (value) => rig.print(name, `replies ${replyText(value)}`));
 }
 
@@ -133,15 +148,18 @@ function setReply(rig: Rig, words: Words): void {
   else node.canned.set(word(words, 1), text.startsWith('-') ? error(text.slice(1)) : simple(text.replace(/^\+/, '')));
 }
 
-/** A client at s1 writes `count` values. */
+/** A client of its own writes `count` values. */
 function write(rig: Rig, words: Words): void {
   const { host, port } = addressOf(word(words, 0));
   const count = Number(words.plain[1] ?? 1);
-  const socket = rig.network.connect(rig.machine('s1'), host, port, {
+  const client = rig.network.machines.find((machine) => machine.name === 'c1') ?? rig.network.addMachine('c1', '10.2.0.1', 1);
+  const socket = rig.network.connect(client, host, port, {
     up: () => {
-      for (let value = 1; value <= count; value++) socket.send({ kind: 'request', argv: ['SET', String(value)] });
+      for (let left = count; left > 0; left--) socket.send({ kind: 'request', argv: ['SET', String(rig.nextValue++)] });
     },
-    receive: () => undefined,
+    receive: (message) => {
+      if (message.kind === 'reply' && message.value.kind === 'error') rig.print(word(words, 0), `refuses the write: ${message.value.text}`);
+    },
     closed: () => undefined,
   });
   rig.run(10);
@@ -152,6 +170,25 @@ function setNode(rig: Rig, words: Words): void {
   node.priority = number(words, 'priority', node.priority);
   node.log.offset = number(words, 'offset', node.log.offset);
   node.runId = words.named.get('runid')?.repeat(40) ?? node.runId;
+  if (words.named.has('writable')) node.isReadOnly = words.named.get('writable') !== 'yes';
+}
+
+function showData(rig: Rig, words: Words): void {
+  for (const name of words.plain) {
+    const node = rig.node(name);
+    rig.print(name, `holds ${node.log.values.join(' ') || 'nothing'}${node.isReadOnly ? '' : ', writable'}${node.isPaused ? ', paused' : ''}`);
+  }
+}
+
+/** Every field of SILENT-FAILOVER status that says something. */
+function showSilent(rig: Rig, words: Words): void {
+  const name = word(words, 0);
+  rig.host(name).command(['SENTINEL', 'SILENT-FAILOVER', MASTER_NAME, 'status'], (value) => {
+    const texts = value.kind === 'array' ? value.items.map(replyText) : [replyText(value)];
+    const pairs = texts.flatMap((text, index) => (index % 2 === 0 ? [[text, texts[index + 1] ?? ''] as const] : []));
+    const told = pairs.filter(([key, text]) => text !== '' && text !== '0' && !/-ms$|^rank$/.test(key));
+    rig.print(name, `silent ${told.map(([key, text]) => `${key}=${text}`).join(' ')}`);
+  });
 }
 
 function stall(rig: Rig, words: Words): void {
@@ -193,7 +230,7 @@ function show(rig: Rig, words: Words, isShown: boolean): void {
 }
 
 const COMMANDS: Readonly<Record<string, Command>> = {
-  /** `add-sentinels 3 replicas=2 quorum=2 down-after=5000 failover-timeout=60000 parallel-syncs=1 met=no` */
+  /** `add-sentinels 3 replicas=2 quorum=2 down-after=5000 failover-timeout=60000 parallel-syncs=1 met=no stock=s3 allow-mixed=yes` */
   'add-sentinels': addSentinels,
   /** `silence m1` stops the process; `silence m1 from=s1,s2` only keeps its answers from them. */
   silence: (rig, words) => silence(rig, words, true),
@@ -211,7 +248,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     rig.run(duration(word(words, 0)));
     rig.output.length = seen;
   },
-  /** `until +switch-master max=60000`. */
+  /** `until +switch-master max=60000 step=10`. */
   until,
   /** `command s1 SENTINEL MASTER mymaster`. */
   command: (rig, { plain }) => command(rig, must(plain[0], 'command needs a sentinel'), plain.slice(1)),
@@ -222,7 +259,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
     const argv = ['SENTINEL', 'is-master-down-by-addr', host, String(port), String(number(words, 'epoch', 0))];
     command(rig, word(words, 0), [...argv, candidate === undefined ? '*' : runIdOf(candidate)]);
   },
-  /** `hello s1 from=s2 epoch=3 master=r1 config-epoch=3 at=s9`. */
+  /** `hello s1 from=s2 epoch=3 master=r1 config-epoch=3 at=s9`, and `done-epoch=4 target=r1` for one of 11 fields. */
   hello,
   /** `reply r1 PING -LOADING …`, `reply r1 PING normal`. */
   reply: setReply,
@@ -231,7 +268,10 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   /** `add-node r8`: a master of its own that no sentinel knows. `write m1 3`: three writes. */
   'add-node': (rig, words) => rig.addNode(word(words, 0), null),
   write,
-  /** `set r1 priority=10 offset=500 runid=a`. */
+  /** `data m1 r1`: what they hold. `silent s1`: its SILENT-FAILOVER status. */
+  data: showData,
+  silent: showSilent,
+  /** `set r1 writable=yes priority=10 offset=500 runid=a`. */
   set: setNode,
   /** `clock s1 5000`: its clock jumps, or back with -5000. `stall s1 3000`: the process stops for so long. */
   clock: (rig, words) => {

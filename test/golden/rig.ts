@@ -19,6 +19,7 @@ import type { NodeWatcher } from '../sim/redis-node.js';
 import { RedisNode } from '../sim/redis-node.js';
 import type { HostWatcher } from '../sim/sentinel-host.js';
 import { SentinelHost } from '../sim/sentinel-host.js';
+import { stockPeer } from '../sim/stock-peer.js';
 import { addressOf, withNames } from './names.js';
 
 export type Topic = 'hello' | 'saved' | 'log' | 'ping' | 'info' | 'sync' | 'connect' | 'debug';
@@ -39,6 +40,8 @@ export class Rig implements HostWatcher, NodeWatcher {
   readonly output: string[] = [];
   readonly #lastBetween = new Map<string, string>();
   readonly #destinations = new Map<string, string>();
+  /** What the next write writes. */
+  nextValue = 1;
   #startMs = START_MS;
 
   addNode(name: string, master: string | null): void {
@@ -50,11 +53,12 @@ export class Rig implements HostWatcher, NodeWatcher {
     node.start(true);
   }
 
-  addSentinel(name: string, conf: string): void {
+  /** `isStock`: it knows nothing of silent failovers. */
+  addSentinel(name: string, conf: string, isStock = false): void {
     const { host, port } = addressOf(name);
     const machine = this.network.addMachine(name, host, port);
     const disk = new Disk(this.clock, new Draw(2), { maxWriteMs: 0 }, conf);
-    const sentinel = new SentinelHost(realCore, this.network, machine, disk, new Draw(200 + machine.index), { tunables: {} }, this);
+    const sentinel = new SentinelHost(isStock ? stockPeer(realCore) : realCore, this.network, machine, disk, new Draw(200 + machine.index), { tunables: {} }, this);
     this.hosts.set(name, sentinel);
   }
 
@@ -113,7 +117,7 @@ export class Rig implements HostWatcher, NodeWatcher {
   #printCommand(host: SentinelHost, to: string, argv: readonly string[]): void {
     const [word = ''] = argv;
     const topic = word === 'PUBLISH' ? 'hello' : word === 'PING' ? 'ping' : word === 'INFO' || word === 'ROLE' ? 'info' : null;
-    if ((QUIET_COMMANDS.includes(word) && !/PAUSE$/.test(argv[1] ?? '')) || (topic !== null && !this.shown.has(topic))) return;
+    if ((QUIET_COMMANDS.includes(word) && !/PAUSE$|^SET$/.test(argv[1] ?? '')) || (topic !== null && !this.shown.has(topic))) return;
     if (argv[1] === 'is-master-down-by-addr') {
       const [, , ip, port, epoch, runId] = argv;
       return this.#printChange(host.name, `-> ${to} is-master-down-by-addr ${ip}:${port} epoch=${epoch} runid=${runId}`);

@@ -36,8 +36,7 @@ const STEADY_MS = 5_000;
 const MAX_WARM_UP_MS = 60_000;
 
 /** Lives through the world of a seed. Deterministic: the same seed and core give the same hash. */
-export function runSeed(seed: number, core: Core, echo: ((line: string) => void) | null = null): Life {
-  const options = drawOptions(seed);
+export function runSeed(seed: number, core: Core, echo: ((line: string) => void) | null = null, options = drawOptions(seed)): Life {
   let failovers = 0;
   let prepared = 0;
   let done = 0;

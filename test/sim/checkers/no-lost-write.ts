@@ -4,7 +4,6 @@
  *
  * Exempt: window writes after an abort (they vanish by design); worlds with trouble on nodes or network, where replication is
  * asynchronous as ever; groups in which an ordinary failover was held; and, where sentinels crash, what a deposed master took.
- * A done is never concluded with a target that was resynchronised in full during the window, unless the last seconds hid it.
  */
 import type { Effect, Input } from '../../../src/sentinel/index.js';
 import type { Machine } from '../network.js';

@@ -3,7 +3,8 @@
  *
  * Exempt: a target that the promoter can't use by the rules of every promotion (down, no connection, old INFO …), sentinels with
  * different lists of each other, and worlds in which a plain SENTINEL FAILOVER was given. A target whose window writes are gone
- * is no better than others, whether the sentinels know that yet or not.
+ * is no better than others, whether the sentinels know that yet or not; but nobody may finish a done with it any more, once he had
+ * time to see it. And a state is effective only when a majority of the group has it, or has seen its end.
  */
 import type { Effect, Input } from '../../../src/sentinel/index.js';
 import { whyNotEligible } from '../../../src/sentinel/index.js';
@@ -14,11 +15,14 @@ import type { World } from '../world.js';
 import type { Checker, Verdict } from './checker.js';
 import { masterInEvent, mastersOf, replicaInEvent } from './checker.js';
 
+/** By then every INFO has told of a full resync. */
+const TAINT_SEEN_MS = 5_000;
+
 interface Window {
   readonly target: string;
   /** The target's process at its beginning; another one has lost the window. */
   readonly runId: string;
-  isWiped: boolean;
+  wipedMs: number | null;
 }
 
 export class TargetPromoted implements Checker {
@@ -29,7 +33,7 @@ export class TargetPromoted implements Checker {
 
   replaced(node: RedisNode): Verdict {
     const window = this.#windows.get(this.world.groupOf(node.machine.ip) ?? '');
-    if (window?.target === `${node.machine.ip}:${node.machine.port}`) window.isWiped = true;
+    if (window?.target === `${node.machine.ip}:${node.machine.port}`) window.wipedMs ??= node.nowMs();
     return null;
   }
 
@@ -37,7 +41,11 @@ export class TargetPromoted implements Checker {
     for (const effect of effects) {
       if (effect.kind !== 'event') continue;
       const group = masterInEvent(effect);
-      if (effect.name === '+silent-failover-prepare') this.#open(host, group);
+      if (effect.name === '+silent-failover-prepare') {
+        const lonely = this.#judgeEffective(host, group);
+        if (lonely !== null) return lonely;
+        this.#open(host, group);
+      }
       if (effect.name === '+silent-failover-done' || effect.name === '-silent-failover-abort') this.#windows.delete(group);
       const verdict = effect.name === '+failover-state-wait-promotion' ? this.#judge(host, effect) : null;
       if (verdict !== null) return verdict;
@@ -45,11 +53,23 @@ export class TargetPromoted implements Checker {
     return null;
   }
 
+  #judgeEffective(host: SentinelHost, group: string): Verdict {
+    const silent = host.state?.masters.get(group)?.silent;
+    if (silent == null) return null;
+    const knowing = this.world.hosts.filter((each) => {
+      const master = each.state?.masters.get(group);
+      if (master === undefined) return each.disk.text.includes(silent.target);
+      return master.silent?.target === silent.target || master.configEpoch >= silent.doneEpoch;
+    });
+    if (2 * knowing.length > this.world.hosts.length || this.#differ(group)) return null;
+    return `${host.name} sends clients to ${silent.target}, which only ${knowing.map(({ name }) => name).join(' ')} know of`;
+  }
+
   #open(host: SentinelHost, group: string): void {
     const target = host.state?.masters.get(group)?.silent?.target ?? '';
     const node = this.world.nodesIn(group).find(({ machine }) => `${machine.ip}:${machine.port}` === target);
     if (this.#windows.get(group)?.target === target || node === undefined) return;
-    this.#windows.set(group, { target, runId: node.runId, isWiped: false });
+    this.#windows.set(group, { target, runId: node.runId, wipedMs: null });
   }
 
   #judge(host: SentinelHost, effect: Extract<Effect, { kind: 'event' }>): Verdict {
@@ -58,7 +78,11 @@ export class TargetPromoted implements Checker {
     const master = host.state?.masters.get(group);
     if (window === undefined || host.state === null || master === undefined) return null;
     const node = this.world.nodesIn(group).find(({ machine }) => `${machine.ip}:${machine.port}` === window.target);
-    const isLost = window.isWiped || node?.isRunning !== true || node.runId !== window.runId;
+    if (master.failover?.purpose === 'done' && key === window.target && window.wipedMs !== null) {
+      const sinceMs = this.world.clock.nowMs - window.wipedMs;
+      if (sinceMs > TAINT_SEEN_MS && master.silent !== null) return `${host.name} finishes a done, but ${key} lost the window ${sinceMs} ms ago`;
+    }
+    const isLost = window.wipedMs !== null || node?.isRunning !== true || node.runId !== window.runId;
     const isTainted = this.world.hosts.some((each) => each.state?.masters.get(group)?.silent?.taint != null);
     if (key === window.target || isLost || isTainted || this.world.hasForced || this.#differ(group)) return null;
     const target = master.replicas.get(window.target);
