@@ -11,7 +11,7 @@ const tests = ['test/**/*.ts', 'bench/**/*.ts'];
 const sizes = {
   'max-lines': ['error', { max: 500 }],
   'max-lines-per-function': ['error', { max: 70, skipBlankLines: true, skipComments: true }],
-  'max-len': ['error', { code: 150, tabWidth: 2 }],
+  'max-len': ['error', { code: 170, tabWidth: 2 }],
 };
 const noEnum = { selector: 'TSEnumDeclaration', message: 'use a union of string literals' };
 const noExit = { object: 'process', property: 'exit', message: 'only src/main.ts ends the process; throw a FatalError' };

@@ -1,5 +1,5 @@
 /**
- * Sizes and names: what keeps a file readable in one sitting. Files up to 500 lines, functions up to 70, lines up to 150
+ * Sizes and names: what keeps a file readable in one sitting. Files up to 500 lines, functions up to 70 (90 in tests), lines up to 170
  * characters, a head comment that says what the file decides, and no word that says nothing.
  */
 import { describe, expect, test } from '@jest/globals';
@@ -7,7 +7,8 @@ import { declaredNames, functionsOf, read, trackedFiles, typescriptBelow } from 
 
 const FILE_LINES = 500;
 const FUNCTION_LINES = 70;
-const LINE_CHARACTERS = 150;
+const TEST_FUNCTION_LINES = 90;
+const LINE_CHARACTERS = 170;
 const EMPTY_WORDS = /^(utils?|helpers?|common|managers?)$/;
 
 /** The words of a kebab-case path or a camelCase name, lower case. */
@@ -23,7 +24,7 @@ function sizeFaults(path: string, text: string): string[] {
     ...(lines.length > FILE_LINES ? [`${path}: ${lines.length} lines`] : []),
     ...lines.flatMap((line, index) => (line.length > LINE_CHARACTERS ? [`${path}:${index + 1}: ${line.length} characters`] : [])),
     ...functionsOf(text)
-      .filter((each) => each.lines > FUNCTION_LINES)
+      .filter((each) => each.lines > (path.startsWith('test/') ? TEST_FUNCTION_LINES : FUNCTION_LINES))
       .map((each) => `${path}:${each.line}: ${each.name} has ${each.lines} lines`),
   ];
 }
@@ -35,7 +36,7 @@ describe('the rules themselves', () => {
 
   test('see a long file, a long line and a long function', () => {
     expect(sizeFaults('a.ts', 'x;\n'.repeat(501))).toEqual(['a.ts: 501 lines']);
-    expect(sizeFaults('a.ts', `${'x'.repeat(151)};`)).toEqual(['a.ts:1: 152 characters']);
+    expect(sizeFaults('a.ts', `${'x'.repeat(171)};`)).toEqual(['a.ts:1: 172 characters']);
     expect(sizeFaults('a.ts', `function f() {\n${body(69)}}`)).toEqual(['a.ts:1: f has 71 lines']);
     expect(sizeFaults('a.ts', `class C {\n m() {\n${body(69)}}\n}`)).toEqual(['a.ts:2: m has 71 lines']);
   });
