@@ -139,7 +139,9 @@ function hasNoSecondHistory(replica: Replica): boolean {
 }
 
 function follows(state: SentinelState, master: Master, replica: Replica): boolean {
-  return replica.masterHost !== null && replica.masterPort === master.address.port && sameHost(state, master.address, replica.masterHost);
+  // A master's report names nobody to follow; what is remembered then is from before.
+  if (replica.roleReported !== 'replica' || replica.masterHost === null) return false;
+  return replica.masterPort === master.address.port && sameHost(state, master.address, replica.masterHost);
 }
 
 /** One MULTI: follow, leave (a new replication id), follow; clients cut; a pause of the move lifted. */
