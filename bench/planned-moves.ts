@@ -52,5 +52,6 @@ if (values.json) {
   console.log(`load average ${loadavg().map((load) => load.toFixed(1)).join(' ')}; gaps in ms, writes missing on any of 3 nodes`);
   const rows = [HEAD, ...found.map(row)];
   const widths = HEAD.map((_, column) => Math.max(...rows.map((cells) => cells[column]?.length ?? 0)));
-  for (const cells of rows) console.log(cells.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))).join('  '));
+  const aligned = (cell: string, column: number): string => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0));
+  for (const cells of rows) console.log(cells.map(aligned).join('  '));
 }

@@ -156,8 +156,10 @@ function writersOf({ finders, nodes }: Site): { probes: Writer[]; all: Writer[] 
   const [dns1, dns2, dns3, event1, event2] = finders.map((finder) => must(finder, 'five finders'));
   const probe = (name: string, finder: Finder): Writer => new Writer({ name, finder, everyMs: PROBE_EVERY_MS });
   const writer = (name: string, finder: Finder): Writer => new Writer({ name, finder, everyMs: WRITE_EVERY_MS });
-  const pinned = nodes.slice(0, 2).map(({ name, address }) =>
-    new Writer({ name: `pinned-${name}`, finder: { find: () => Promise.resolve(address) }, everyMs: WRITE_EVERY_MS, refusedPauseMs: PINNED_PAUSE_MS }));
+  const pinned = nodes.slice(0, 2).map(({ name, address }) => {
+    const finder: Finder = { find: () => Promise.resolve(address) };
+    return new Writer({ name: `pinned-${name}`, finder, everyMs: WRITE_EVERY_MS, refusedPauseMs: PINNED_PAUSE_MS });
+  });
   const probes = [probe('probe-name', dns1!), probe('probe-event', event1!)];
   return { probes, all: [...probes, writer('name-2', dns2!), writer('name-3', dns3!), writer('event-2', event2!), ...pinned] };
 }
@@ -170,8 +172,8 @@ async function fullResyncs(nodes: readonly RedisNode[]): Promise<number> {
 /** Everything that was acknowledged has reached every node. */
 async function replicated(nodes: readonly RedisNode[]): Promise<void> {
   await waitFor('equal offsets', SETTLE_LIMIT_MS, async () => {
-    const offsets = await Promise.all(nodes.map(async (node) => /master_repl_offset:(\d+)/.exec(textOf(await ask(node, 'INFO', 'replication')))?.[1]));
-    return new Set(offsets).size === 1;
+    const reports = await Promise.all(nodes.map(async (node) => textOf(await ask(node, 'INFO', 'replication'))));
+    return new Set(reports.map((text) => /master_repl_offset:(\d+)/.exec(text)?.[1])).size === 1;
   });
 }
 

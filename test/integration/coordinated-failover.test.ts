@@ -15,8 +15,10 @@ beforeAll(async () => {
 }, 120_000);
 afterAll(() => site.stop());
 
-const coordinated = (target: RedisNode | string): Promise<string> =>
-  site.patiently(site.agent(1), ['SENTINEL', 'FAILOVER', MASTER_NAME, 'COORDINATED', typeof target === 'string' ? target : formatAddress(target.address)]);
+function coordinated(target: RedisNode | string): Promise<string> {
+  const words = typeof target === 'string' ? target : formatAddress(target.address);
+  return site.patiently(site.agent(1), ['SENTINEL', 'FAILOVER', MASTER_NAME, 'COORDINATED', words]);
+}
 
 /** A write that waits would show a pause that was left behind. */
 async function takesWrites(node: RedisNode): Promise<void> {

@@ -52,8 +52,8 @@ describe('prepare and done', () => {
       expect(view.get('silent-target')).toBe(formatAddress(target!.address));
     }
     await waitFor('every agent waiting for done', 10_000, async () => {
-      const states = await Promise.all(site.agents.map(async (agent) => fieldsOf(await ask(agent, 'SENTINEL', 'MASTER', MASTER_NAME)).get('failover-state')));
-      return states.every((state) => state === 'wait_silent_done');
+      const states = await Promise.all(site.agents.map(async (agent) => fieldsOf(await ask(agent, 'SENTINEL', 'MASTER', MASTER_NAME))));
+      return states.every((state) => state.get('failover-state') === 'wait_silent_done');
     });
   }, 30_000);
 

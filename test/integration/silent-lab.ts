@@ -42,7 +42,8 @@ export class SilentLab {
   #tunables: readonly string[] = TUNABLES;
 
   /** One master, two replicas, the sentinels; resolves when a move could begin. Returns the master. */
-  async start({ agents = 3, stock = 0, downAfterMs = 3_000, lines = [], redisArgs = [], tunables = TUNABLES, isQuiet = false }: SilentLabSpec = {}): Promise<RedisNode> {
+  async start(spec: SilentLabSpec = {}): Promise<RedisNode> {
+    const { agents = 3, stock = 0, downAfterMs = 3_000, lines = [], redisArgs = [], tunables = TUNABLES, isQuiet = false } = spec;
     const { lab } = this;
     this.#tunables = tunables;
     const master = await lab.group(2, ['--replica-read-only', 'no', ...redisArgs]);

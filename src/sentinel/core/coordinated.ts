@@ -128,7 +128,8 @@ export function liftPause(turn: Turn, replica: Replica): void {
  * Replies come in order: what INFO says after this one, it says of a paused server. The server counts the pause from when it got
  * the command, so it is in force until `sentMs + ms` at least. One that came too late leaves a gap: what was read before is void.
  */
-export function applyHoldReply(turn: Turn, { failover }: Master, reply: RespValue, { sentMs, ms }: { readonly sentMs: Millis; readonly ms: number }): void {
+export function applyHoldReply(turn: Turn, { failover }: Master, reply: RespValue, sent: { readonly sentMs: Millis; readonly ms: number }): void {
+  const { sentMs, ms } = sent;
   if (failover?.state !== 'send_slaveof_noone' && failover?.state !== 'silent_hold') return;
   if (reply.kind === 'error') {
     failover.pauseRefused = reply.text;

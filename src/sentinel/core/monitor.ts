@@ -79,7 +79,8 @@ export function pingDueMs(state: SentinelState, instance: Instance): Millis {
 /** INFO every INFO-PERIOD; every second for a replica in trouble or whose master is failing over. */
 export function infoPeriodMs(state: SentinelState, instance: Master | Replica): number {
   const master = masterOf(state, instance);
-  if (master !== undefined && (master.silent !== null || master.debts.size > 0)) return Math.min(LIMITS.fastInfoPeriodMs, state.tunables.infoPeriodMs);
+  const isMoving = master !== undefined && (master.silent !== null || master.debts.size > 0);
+  if (isMoving) return Math.min(LIMITS.fastInfoPeriodMs, state.tunables.infoPeriodMs);
   if (instance.kind === 'master' && instance.caution.reborn !== null) return Math.min(LIMITS.fastInfoPeriodMs, state.tunables.infoPeriodMs);
   if (instance.kind === 'master' || master === undefined) return state.tunables.infoPeriodMs;
   // Divergence D52: also right after a link broke, when it is down for 0 s and stock still waits its 10 s.

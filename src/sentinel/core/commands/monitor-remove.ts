@@ -27,7 +27,7 @@ export function monitor(turn: Turn, [name = '', host = '', portText = '', quorum
   const ip = knownIp(state, host);
   if (ip === null) return refuse('ERR Invalid IP address or hostname specified');
   if (port < 0 || port > 65_535) return refuse('ERR Invalid port number.');
-  if (state.masters.get(name)?.silent != null) return refuse('ERR This master is in silent failover state, can not remove');
+  if ((state.masters.get(name)?.silent ?? null) !== null) return refuse('ERR This master is in silent failover state, can not remove');
   if (state.masters.has(name)) return refuse('ERR Duplicate master name.');
 
   const master = createMaster(state, { name, address: { host, ip, port }, quorum }, turn.now);

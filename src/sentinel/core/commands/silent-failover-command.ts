@@ -153,7 +153,7 @@ function conclude(turn: Turn, master: Master, client: number, target: NodeAddres
 function whyNotDone(turn: Turn, master: Master, target: NodeAddress): string | null {
   const { silent } = master;
   if (master.failover !== null) return 'ERR Failover is already in progress';
-  if (silent?.taint != null) return `ERR Silent failover is tainted: ${silent.taint}`;
+  if (silent !== null && silent.taint !== null) return `ERR Silent failover is tainted: ${silent.taint}`;
   if (silent?.effective !== true) {
     const { ready, known } = readiness(master);
     return `NOQUORUM only ${ready} of ${known} sentinels are ready`;
