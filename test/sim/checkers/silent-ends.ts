@@ -1,6 +1,7 @@
 /**
  * I10: every effective state ends by a configuration; each sentinel sees exactly one done or abort of it, and sentinels that end
- * at the same configuration say the same. One D belongs to one target. No move is concluded beside a younger end of the same state.
+ * at the same configuration say the same. One D belongs to one target. No move is concluded after another end of the same state,
+ * unless both say the same (two may finish one promotion).
  *
  * Exempt from the last: worlds with trouble on nodes or network, where a vote may be given again after failover-timeout, and after
  * a plain SENTINEL FAILOVER, which collides with anything. A sentinel that slept over the end may hear a later configuration.
@@ -24,7 +25,8 @@ export class SilentEnds implements Checker {
   readonly #before = new Map<string, Seen>();
   readonly #targets = new Map<string, string>();
   readonly #verdicts = new Map<string, string>();
-  readonly #epochs = new Map<string, Set<number>>();
+  /** Master → configEpoch → address. */
+  readonly #configurations = new Map<string, Map<number, string>>();
 
   constructor(readonly world: World) {}
 
@@ -72,14 +74,17 @@ export class SilentEnds implements Checker {
     if (known !== end) return `${key}: ${known} for one, ${end} for ${host.name}`;
     const isMaker = master.published.role === 'leader' && master.published.leaderId === host.state?.myId;
     if (!isMaker || this.world.strictness === 'loose') return null;
-    const passed = [...(this.#epochs.get(master.name) ?? [])].find((epoch) => epoch >= before.doneEpoch && epoch < master.configEpoch);
-    return passed === undefined ? null : `${host.name} says ${end} at ${master.configEpoch}, but the state of D ${before.doneEpoch} ended at ${passed}`;
+    const passed = [...(this.#configurations.get(master.name) ?? [])].find(([epoch, other]) => {
+      return epoch >= before.doneEpoch && epoch < master.configEpoch && other !== address;
+    });
+    if (passed === undefined) return null;
+    return `${host.name} says ${end} at ${master.configEpoch}, but the state of D ${before.doneEpoch} ended at ${passed.join(' as ')}`;
   }
 
   #note(host: SentinelHost): Verdict {
     for (const master of mastersOf(host)) {
-      const epochs = this.#epochs.get(master.name) ?? new Set<number>();
-      this.#epochs.set(master.name, epochs.add(master.configEpoch));
+      const configurations = this.#configurations.get(master.name) ?? new Map<number, string>();
+      this.#configurations.set(master.name, configurations.set(master.configEpoch, `${master.address.ip}:${master.address.port}`));
       const { silent } = master;
       if (silent === null) {
         this.#before.delete(`${host.name}/${master.name}`);

@@ -78,7 +78,7 @@ export class TargetPromoted implements Checker {
     const master = host.state?.masters.get(group);
     if (window === undefined || host.state === null || master === undefined) return null;
     const node = this.world.nodesIn(group).find(({ machine }) => `${machine.ip}:${machine.port}` === window.target);
-    if (master.failover?.purpose === 'done' && key === window.target && window.wipedMs !== null) {
+    if (master.failover?.state === 'silent_promote' && key === window.target && window.wipedMs !== null) {
       const sinceMs = this.world.clock.nowMs - window.wipedMs;
       if (sinceMs > TAINT_SEEN_MS && master.silent !== null) return `${host.name} finishes a done, but ${key} lost the window ${sinceMs} ms ago`;
     }

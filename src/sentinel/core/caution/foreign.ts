@@ -36,7 +36,8 @@ export function judgeForeign(turn: Turn, master: Master, replica: Replica): void
 /** By its own word, and against that of our living master. */
 function foreignMasterOf(state: SentinelState, master: Master, replica: Replica): string | null {
   const { masterHost, masterPort } = replica;
-  if (replica.roleReported !== 'replica' || masterHost === null || !replica.masterLinkUp || isOurs(state, master, masterHost, masterPort)) return null;
+  if (replica.roleReported !== 'replica' || masterHost === null || !replica.masterLinkUp) return null;
+  if (isOurs(state, master, masterHost, masterPort)) return null;
   // While our master is gone or changing nobody can contradict, so nothing is concluded.
   const isCalm = master.roleReported === 'master' && master.sdownSinceMs === null && master.failover === null && master.silent === null;
   if (!isCalm || isListed(state, master, replica)) return null;
