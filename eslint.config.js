@@ -23,7 +23,7 @@ export default tseslint.config(
   { ignores: ['dist/', 'dist.*.tmp/', 'node_modules/', 'coverage/'] },
   {
     linterOptions: { reportUnusedDisableDirectives: 'error' },
-    rules: { 'no-empty': 'error', eqeqeq: 'error', 'no-var': 'error', 'prefer-const': 'error' },
+    rules: { 'no-empty': 'error', eqeqeq: ['error', 'always', { null: 'ignore' }], 'no-var': 'error', 'prefer-const': 'error' },
   },
   { files: ['src/**/*.ts', '**/*.mjs', '*.js'], rules: sizes },
   { files: tests, rules: { ...sizes, 'max-lines-per-function': 'off' } },

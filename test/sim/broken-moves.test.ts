@@ -18,7 +18,10 @@ const MAX_SEEDS = 300;
 type Sent = Extract<Effect, { kind: 'send' }>;
 
 /** A core that meddles with the state before and after each step, and with the effects. */
-function meddled(before: (master: Master, input: Input, state: SentinelState) => (() => void) | undefined, after = (effects: Effect[], _state: SentinelState) => effects): Core {
+function meddled(
+  before: (master: Master, input: Input, state: SentinelState) => (() => void) | undefined,
+  after = (effects: Effect[], _state: SentinelState) => effects,
+): Core {
   return {
     ...realCore,
     step: (state, input, now) => {
