@@ -176,7 +176,8 @@ function setNode(rig: Rig, words: Words): void {
 function showData(rig: Rig, words: Words): void {
   for (const name of words.plain) {
     const node = rig.node(name);
-    rig.print(name, `holds ${node.log.values.join(' ') || 'nothing'}${node.isReadOnly ? '' : ', writable'}${node.isPaused ? ', paused' : ''}`);
+    const traits = `${node.isReadOnly ? '' : ', writable'}${node.isPaused ? ', paused' : ''}`;
+    rig.print(name, `holds ${node.log.values.join(' ') || 'nothing'}${traits}`);
   }
 }
 

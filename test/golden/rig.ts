@@ -58,7 +58,8 @@ export class Rig implements HostWatcher, NodeWatcher {
     const { host, port } = addressOf(name);
     const machine = this.network.addMachine(name, host, port);
     const disk = new Disk(this.clock, new Draw(2), { maxWriteMs: 0 }, conf);
-    const sentinel = new SentinelHost(isStock ? stockPeer(realCore) : realCore, this.network, machine, disk, new Draw(200 + machine.index), { tunables: {} }, this);
+    const core = isStock ? stockPeer(realCore) : realCore;
+    const sentinel = new SentinelHost(core, this.network, machine, disk, new Draw(200 + machine.index), { tunables: {} }, this);
     this.hosts.set(name, sentinel);
   }
 

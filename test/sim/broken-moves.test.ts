@@ -44,7 +44,9 @@ function helloIn(input: Input): ReturnType<typeof parseHello> {
   return input.kind === 'command' && input.argv[0] === 'PUBLISH' ? parseHello(input.argv[2] ?? '') : null;
 }
 
-const isVoteRequest = (input: Input): boolean => input.kind === 'command' && input.argv[1] === 'is-master-down-by-addr' && input.argv[5] !== '*';
+const isVoteRequest = (input: Input): boolean => {
+  return input.kind === 'command' && input.argv[1] === 'is-master-down-by-addr' && input.argv[5] !== '*';
+};
 
 /** Forgets for one step when the last vote was given. */
 function withoutLastVote(master: Master): () => void {
@@ -148,7 +150,9 @@ const PLANTED: readonly Planted[] = [
   },
   {
     name: 'writes are not held before the promotion',
-    core: meddled(untouched, (effects) => effects.map((effect) => (isSent(effect, 'CLIENT', 'PAUSE') ? { ...effect, argv: ['PING'] } : effect))),
+    core: meddled(untouched, (effects) => {
+      return effects.map((effect) => (isSent(effect, 'CLIENT', 'PAUSE') ? { ...effect, argv: ['PING'] } : effect));
+    }),
     expected: /^no write|^I6/,
   },
   {
@@ -157,7 +161,8 @@ const PLANTED: readonly Planted[] = [
       const promotes = effects.some((effect) => effect.kind === 'event' && effect.name === '+failover-state-wait-promotion');
       for (const master of state.masters.values()) {
         const connection = master.link.command?.id;
-        if (promotes && connection !== undefined) effects.push({ kind: 'send', connection, argv: ['CLIENT', 'UNPAUSE'], tag: { kind: 'ignored' } });
+        if (!promotes || connection === undefined) continue;
+        effects.push({ kind: 'send', connection, argv: ['CLIENT', 'UNPAUSE'], tag: { kind: 'ignored' } });
       }
       return effects;
     }),

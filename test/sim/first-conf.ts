@@ -18,8 +18,9 @@ function groupLines(options: WorldOptions, group: GroupOptions, index: number, i
     `sentinel failover-timeout ${name} ${group.failoverTimeoutMs}`,
     `sentinel parallel-syncs ${name} ${group.parallelSyncs}`,
   ];
-  if ((options.planned?.stockPeers ?? 0) > 0) lines.push(`sentinel silent-failover-allow-mixed ${name} yes`);
-  if ((options.planned?.silentTimeoutMs ?? 0) > 0) lines.push(`sentinel silent-failover-timeout ${name} ${options.planned?.silentTimeoutMs}`);
+  const { stockPeers = 0, silentTimeoutMs = 0 } = options.planned ?? {};
+  if (stockPeers > 0) lines.push(`sentinel silent-failover-allow-mixed ${name} yes`);
+  if (silentTimeoutMs > 0) lines.push(`sentinel silent-failover-timeout ${name} ${silentTimeoutMs}`);
   if (!options.introduced) return lines;
   for (let replica = 2; replica <= group.replicas + 1; replica++) {
     lines.push(`sentinel known-replica ${name} 10.1.${index}.${replica} 6379`);

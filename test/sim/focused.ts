@@ -21,7 +21,8 @@ export function focusedOptions(seed: number, planned: Partial<PlannedOptions>, f
     silentTimeoutMs: 0,
     meanWriteGapMs: 50,
   };
-  const group = { name: 'alpha', replicas: 2, quorum: Math.floor(sentinels / 2) + 1, downAfterMs: 1_500, failoverTimeoutMs: 8_000, parallelSyncs: 1 };
+  const quorum = Math.floor(sentinels / 2) + 1;
+  const group = { name: 'alpha', replicas: 2, quorum, downAfterMs: 1_500, failoverTimeoutMs: 8_000, parallelSyncs: 1 };
   return {
     ...drawn,
     sentinels,

@@ -64,7 +64,7 @@ export class Operators {
       case 'silent':
         return this.#silentMove(group.name);
       case 'stray':
-        return this.#say(this.#anyone(), ['SILENT-FAILOVER', group.name, this.#anyNode(group.name), this.draw.oneOf(['prepare', 'done', 'abort'])]);
+        return this.#stray(group.name, this.#anyNode(group.name));
       case 'coordinated':
         for (let times = this.draw.oneOf([1, 1, 1, 2]); times > 0; times--) {
           const wanted = this.draw.chance(0.4) ? [this.#anyNode(group.name)] : [];
@@ -82,6 +82,10 @@ export class Operators {
 
   #anyNode(group: string): string {
     return addressText(this.draw.oneOf(this.world.nodesIn(group)));
+  }
+
+  #stray(group: string, target: string): void {
+    this.#say(this.#anyone(), ['SILENT-FAILOVER', group, target, this.draw.oneOf(['prepare', 'done', 'abort'])]);
   }
 
   #silentMove(group: string): void {
@@ -106,7 +110,7 @@ export class Operators {
     const { planned } = this.world.options;
     this.world.clock.after(1 + this.draw.waitMs(planned?.meanStepMs ?? 1), () => {
       const phase = this.draw.oneOf(['done', 'done', 'done', 'abort']);
-      if (this.draw.chance(0.1)) this.#say(this.#anyone(), ['SILENT-FAILOVER', group, target, this.draw.oneOf(['done', 'abort', 'prepare'])]);
+      if (this.draw.chance(0.1)) this.#stray(group, target);
       this.#say(this.#anyone(), ['SILENT-FAILOVER', group, target, phase], (reply) => {
         if (reply.kind === 'error' && tries > 0) this.#conclude(group, target, tries - 1);
       });

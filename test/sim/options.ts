@@ -29,6 +29,9 @@ export const FAULT_KINDS: readonly FaultKind[] = [
   'dropConnections', 'slowMachine', 'slowDisk', 'failDisk',
 ];
 
+/** Trouble that no node and no connection has. */
+const SENTINEL_FAULTS: readonly FaultKind[] = ['crashSentinel', 'stopSentinel', 'slowDisk'];
+
 /** One master with its replicas. */
 export interface GroupOptions {
   readonly name: string;
@@ -95,7 +98,7 @@ export function drawOptions(seed: number): WorldOptions {
       replTimeoutMs: draw.oneOf([15_000, 60_000]),
     },
     maxDiskWriteMs: draw.oneOf([0, 3, 20]),
-    faults: planned === null || planned.faults === 'all' ? faults : planned.faults === 'none' ? [] : ['crashSentinel', 'stopSentinel', 'slowDisk'],
+    faults: { all: faults, none: [], sentinels: SENTINEL_FAULTS }[planned?.faults ?? 'all'],
     meanFaultGapMs: draw.oneOf([2_000, 5_000, 15_000]),
     meanFaultLengthMs: draw.oneOf([500, 4_000, 12_000, 12_000]),
     safetyMs: Math.round(draw.between(30, 100) * 1_000 * (sentinels * groupCount > 4 ? 0.5 : 1)),

@@ -25,7 +25,8 @@ export interface PlannedOptions {
 export function drawPlanned(draw: Draw, sentinels: number): PlannedOptions | null {
   if (draw.chance(0.3)) return null;
   const kinds: readonly (readonly OperationKind[])[] = [
-    ['silent'], ['silent'], ['silent', 'stray'], ['silent', 'silent', 'stray', 'coordinated'], ['coordinated'], ['plain', 'silent', 'coordinated'],
+    ['silent'], ['silent'], ['silent', 'stray'], ['silent', 'silent', 'stray', 'coordinated'], ['coordinated'],
+    ['plain', 'silent', 'coordinated'],
   ];
   return {
     operations: draw.oneOf(kinds),

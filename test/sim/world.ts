@@ -67,7 +67,7 @@ export class World implements HostWatcher, NodeWatcher {
   ) {
     const draw = new Draw(seed + 1);
     this.draw = new Draw(seed + 4);
-    this.strictness = options.planned === null ? 'loose' : ({ none: 'strict', sentinels: 'fair', all: 'loose' } as const)[options.planned.faults];
+    this.strictness = ({ none: 'strict', sentinels: 'fair', all: 'loose' } as const)[options.planned?.faults ?? 'all'];
     this.trace = new Trace(() => this.clock.nowMs - START_MS, echo);
     this.network = new Network(this.clock, draw.fork(), options.network);
     this.#addNodes(draw.fork());

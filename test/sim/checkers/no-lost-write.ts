@@ -90,7 +90,8 @@ export class NoLostWrite implements Checker {
       const holder = this.world.nodesIn(write.group).find((node) => !node.log.values.includes(value));
       if (holder === undefined) continue;
       const seconds = (write.atMs - this.world.startMs) / 1000;
-      return `${value}, acknowledged by ${write.node.machine.name}${write.local ? ' as the target' : ''} at ${seconds}, is not on ${holder.machine.name}`;
+      const taker = `${write.node.machine.name}${write.local ? ' as the target' : ''}`;
+      return `${value}, acknowledged by ${taker} at ${seconds}, is not on ${holder.machine.name}`;
     }
     return null;
   }

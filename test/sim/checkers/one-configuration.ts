@@ -15,7 +15,7 @@ import { mastersOf } from './checker.js';
 export class OneConfiguration implements Checker {
   readonly name = 'I1 one configuration per epoch';
   readonly #addresses = new Map<string, { readonly address: string; readonly by: string }>();
-  readonly #highestRoute = new Map<string, number>();
+  readonly #highestRoute = new Map<string, { readonly order: number; readonly primary: string }>();
 
   constructor(readonly world: World) {}
 
@@ -45,9 +45,13 @@ export class OneConfiguration implements Checker {
     }
     if (!route.trusted || !route.confirmed) return null;
     const key = `${host.name}/${name}`;
-    const highest = this.#highestRoute.get(key) ?? 0;
-    if (route.order < highest) return `the Route of ${name} on ${host.name} went back from order ${highest} to ${route.order}`;
-    this.#highestRoute.set(key, route.order);
+    const highest = this.#highestRoute.get(key);
+    if (highest === undefined || route.order >= highest.order) {
+      this.#highestRoute.set(key, { order: route.order, primary });
+    } else if (highest.primary !== primary) {
+      // The same primary under a lower order: a renewed D that a crash took back. Nobody is sent elsewhere.
+      return `the Route of ${name} on ${host.name} went back from order ${highest.order} to ${route.order}`;
+    }
     return null;
   }
 }

@@ -80,7 +80,7 @@ export class TargetPromoted implements Checker {
     const node = this.world.nodesIn(group).find(({ machine }) => `${machine.ip}:${machine.port}` === window.target);
     if (master.failover?.state === 'silent_promote' && key === window.target && window.wipedMs !== null) {
       const sinceMs = this.world.clock.nowMs - window.wipedMs;
-      if (sinceMs > TAINT_SEEN_MS && master.silent !== null) return `${host.name} finishes a done, but ${key} lost the window ${sinceMs} ms ago`;
+      if (sinceMs > TAINT_SEEN_MS) return `${host.name} finishes a done, but ${key} lost the window ${sinceMs} ms ago`;
     }
     const isLost = window.wipedMs !== null || node?.isRunning !== true || node.runId !== window.runId;
     const isTainted = this.world.hosts.some((each) => each.state?.masters.get(group)?.silent?.taint != null);

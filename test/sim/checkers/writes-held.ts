@@ -32,9 +32,9 @@ export class WritesHeld implements Checker {
 
   wrote(node: RedisNode, _value: number, local: boolean): Verdict {
     if (local || this.world.strictness !== 'strict') return null;
-    const rivals = this.world.nodesOf(node).filter((other) => other !== node && other.isRunning && other.master === null && !other.isPaused);
-    const [own, ...others] = [node, ...rivals].map((each) => this.#isAdvertised(each));
-    if (own !== true || !others.includes(true)) return null;
+    const others = this.world.nodesOf(node).filter((other) => other !== node);
+    const rivals = others.filter((other) => other.isRunning && other.master === null && !other.isPaused);
+    if (rivals.length === 0 || !this.#isAdvertised(node) || !rivals.some((rival) => this.#isAdvertised(rival))) return null;
     return `${node.machine.name} and ${rivals.map(({ machine }) => machine.name).join(' ')} take writes at once, and both are advertised`;
   }
 

@@ -83,13 +83,18 @@ function copiesUnderWay(master: Master): number {
   }).length;
 }
 
+/** Not beside a failover. Nor in a window: a full copy from the original would taint it, and the end makes new debts. */
+function mayPay(master: Master): boolean {
+  return master.debts.size > 0 && master.failover === null && master.silent === null;
+}
+
 /** The former master goes outside parallel-syncs; what is repeated has its place already. */
 function hasPlace(master: Master, debt: ResyncDebt, copying: number): boolean {
   return debt.formerMaster || debt.sentMs !== 0 || copying < master.parallelSyncs;
 }
 
 export function debtsDueMs(state: SentinelState, master: Master): Millis {
-  if (master.debts.size === 0 || master.failover !== null) return NEVER;
+  if (!mayPay(master)) return NEVER;
   let due: number = NEVER;
   const copying = copiesUnderWay(master);
   for (const [key, debt] of master.debts) {
@@ -102,7 +107,7 @@ export function debtsDueMs(state: SentinelState, master: Master): Millis {
 
 /** Sends what is due, the former master first and outside parallel-syncs; forgets what is paid. */
 export function payDebts(turn: Turn, master: Master): void {
-  if (master.debts.size === 0 || master.failover !== null) return;
+  if (!mayPay(master)) return;
   let copying = copiesUnderWay(master);
   for (const [key, debt] of [...master.debts]) {
     const replica = master.replicas.get(key);
