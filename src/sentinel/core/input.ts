@@ -18,6 +18,8 @@ export type ReplyTag =
   /** Silent failover: does the peer know it, and does it see the target down? */
   | { readonly kind: 'silentAware'; readonly instance: InstanceRef }
   | { readonly kind: 'targetDown'; readonly instance: InstanceRef }
+  /** EXEC of a forced resync that was sent at `sentMs`. */
+  | { readonly kind: 'resynced'; readonly instance: InstanceRef; readonly sentMs: Millis }
   /** CLIENT PAUSE for `ms`, sent at `sentMs`. */
   | { readonly kind: 'paused'; readonly instance: InstanceRef; readonly sentMs: Millis; readonly ms: number };
 

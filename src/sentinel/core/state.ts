@@ -279,8 +279,9 @@ export interface ResyncDebt {
   /** `sync_full` of the master that must be exceeded, and the process that counts it ('' = not known); null until known. */
   baseline: number | null;
   creditor: RunId;
-  /** When the forced resync was last sent by us. */
+  /** When the forced resync was last sent by us, and when the node said that it was executed (0 = not, or not yet). */
   sentMs: Millis;
+  executedMs: Millis;
   sinceMs: Millis;
   /** It was the master before: first, at once, outside parallel-syncs. */
   readonly formerMaster: boolean;

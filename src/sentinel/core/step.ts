@@ -20,6 +20,7 @@ import { applyPingReply, applyPublishReply } from './monitor.js';
 import { passDueMs, passOver } from './pass.js';
 import { applyInfo, applyRole } from './refresh.js';
 import type { Instance, SentinelState } from './state.js';
+import { applyResynced } from './silent/debts.js';
 import { applyPauseReply } from './silent/moves.js';
 import { applyAwareReply, applyTargetDownReply } from './silent/watch.js';
 import { checkTilt, tiltEndsMs } from './tilt.js';
@@ -137,6 +138,9 @@ function dispatchReply(turn: Turn, instance: Instance, { tag, reply }: Extract<I
       return;
     case 'targetDown':
       if (instance.kind === 'sentinel') applyTargetDownReply(turn, instance, reply);
+      return;
+    case 'resynced':
+      if (instance.kind === 'replica') applyResynced(turn, instance, reply, tag.sentMs);
       return;
     case 'paused':
       if (instance.kind !== 'master') return;

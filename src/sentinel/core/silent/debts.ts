@@ -7,12 +7,13 @@
  */
 import type { Millis } from '../../../time.js';
 import { formatAddress } from '../../wire/address.js';
+import type { RespValue } from '../../wire/resp-value.js';
 import { isForeign } from '../caution/foreign.js';
 import { sameHost, sameNode } from '../hosts.js';
 import { commandName, send } from '../instance.js';
 import { NEVER } from '../monitor.js';
 import type { Master, NodeAddress, Replica, ResyncDebt } from '../state.js';
-import { announcedHost, isDisconnected } from '../state.js';
+import { announcedHost, isDisconnected, refOf } from '../state.js';
 import type { SentinelState } from '../state.js';
 import type { Turn } from '../turn.js';
 import { announce, persist } from '../turn.js';
@@ -35,8 +36,8 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
     if (sameNode(debtor, address)) continue;
     const key = formatAddress({ host: announcedHost(turn.state.settings, debtor) || debtor.host, port: debtor.port });
     master.debts.set(key, {
-      ...{ baseline: creditor?.syncFull ?? null, creditor: creditor?.runId ?? '', sentMs: 0 as Millis, sinceMs: turn.now },
-      ...{ formerMaster: debtor === master.address, readOnly: kind === 'abort' },
+      ...{ baseline: creditor?.syncFull ?? null, creditor: creditor?.runId ?? '', sinceMs: turn.now },
+      ...{ sentMs: 0 as Millis, executedMs: 0 as Millis, formerMaster: debtor === master.address, readOnly: kind === 'abort' },
     });
   }
 }
@@ -46,7 +47,7 @@ function rebase(turn: Turn, master: Master, debt: ResyncDebt): void {
   if (master.runId === '' || master.syncFull === null) return;
   if (debt.creditor === '') debt.creditor = master.runId;
   const isOther = debt.creditor !== master.runId || (debt.baseline !== null && debt.baseline > master.syncFull);
-  if (isOther) Object.assign(debt, { creditor: master.runId, baseline: null, sentMs: 0, sinceMs: turn.now });
+  if (isOther) Object.assign(debt, { creditor: master.runId, baseline: null, sentMs: 0, executedMs: 0, sinceMs: turn.now });
   debt.baseline ??= master.syncFull;
 }
 
@@ -116,7 +117,7 @@ export function payDebts(turn: Turn, master: Master): void {
       continue;
     }
     rebase(turn, master, debt);
-    if (isPaid(turn.state, master, replica, debt)) {
+    if (isPaid(turn, master, replica, debt)) {
       master.debts.delete(key);
       announce(turn, 'notice', '+slave-reconf-done', replica);
       persist(turn);
@@ -128,16 +129,27 @@ export function payDebts(turn: Turn, master: Master): void {
   }
 }
 
-function isPaid(state: SentinelState, master: Master, replica: Replica, debt: ResyncDebt): boolean {
-  if (debt.baseline === null || master.syncFull === null || master.syncFull <= debt.baseline) return false;
-  if (replica.infoRefreshMs === null || replica.infoRefreshMs <= debt.sentMs || replica.roleReported !== 'replica') return false;
-  return follows(state, master, replica) && replica.masterLinkUp && hasNoSecondHistory(replica);
+/**
+ * Whoever sent the transaction knows from its reply that the node's history was broken: when its link is up after that, the copy
+ * was a full one. Who only looks on must see the master's count grow; that may be another node's copy, so whose turn it is to pay
+ * does not rely on it.
+ */
+function isPaid({ state, now }: Turn, master: Master, replica: Replica, debt: ResyncDebt): boolean {
+  const sinceMs = debt.sentMs === 0 ? debt.sinceMs : debt.executedMs;
+  if (sinceMs === 0 || replica.infoRefreshMs === null || replica.infoRefreshMs <= sinceMs) return false;
+  if (!follows(state, master, replica) || !replica.masterLinkUp || !hasNoSecondHistory(replica)) return false;
+  if (debt.sentMs !== 0) return true;
+  const hasGrown = debt.baseline !== null && master.syncFull !== null && master.syncFull > debt.baseline;
+  return hasGrown && now < payerFromMs(state, master, debt);
 }
 
-/**
- * A full copy leaves no second replication id behind, a partial one under a new id does: another node's copy, which raises the
- * master's count as well, can't pass for this one's.
- */
+/** What the node says to EXEC. */
+export function applyResynced(turn: Turn, replica: Replica, reply: RespValue, sentMs: Millis): void {
+  const debt = turn.state.masters.get(replica.master)?.debts.get(replica.key);
+  if (debt !== undefined && debt.sentMs === sentMs && reply.kind === 'array') debt.executedMs = turn.now;
+}
+
+/** A full copy leaves no second replication id behind, a partial one under a new id does. */
 function hasNoSecondHistory(replica: Replica): boolean {
   const offset = /^second_repl_offset:(-?\d+)/m.exec(replica.infoText ?? '')?.[1];
   return offset === undefined || offset === '-1';
@@ -167,9 +179,11 @@ export function sendForcedResync(turn: Turn, master: Master, replica: Replica, d
     [name('EXEC')],
     [name('CLIENT'), 'UNPAUSE'],
   ];
-  if (!transaction.every((argv) => send(turn, replica, argv))) return false;
+  const executed = { kind: 'resynced', instance: refOf(replica), sentMs: turn.now } as const;
+  if (!transaction.every((argv) => send(turn, replica, argv, argv[0] === name('EXEC') ? executed : undefined))) return false;
   debt.baseline = master.syncFull ?? debt.baseline;
   debt.sentMs = turn.now;
+  debt.executedMs = 0 as Millis;
   announce(turn, 'notice', '+slave-reconf-sent', replica);
   return true;
 }

@@ -56,7 +56,7 @@ export function restoreSilent(master: Master, now: Millis): void {
   for (let at = 0; at + 2 < debts.length; at += 3) {
     const [key = '', baseline, readOnly] = debts.slice(at, at + 3);
     master.debts.set(key, {
-      ...{ baseline: number(baseline), creditor: '', sentMs: millis(0), sinceMs: now },
+      ...{ baseline: number(baseline), creditor: '', sentMs: millis(0), executedMs: millis(0), sinceMs: now },
       ...{ formerMaster: false, readOnly: readOnly === '1' },
     });
   }
