@@ -57,7 +57,8 @@ export function hold(turn: Turn, master: Master, failover: Failover, promoted: R
     return 'caughtUp';
   }
   const leftMs = failover.stateSinceMs + maxPauseMs(master) - now;
-  if (leftMs < 0) {
+  // Somebody was faster: what follows another node is no original any more.
+  if (leftMs < 0 || master.roleReported === 'replica') {
     unpause(turn, master);
     return 'gaveUp';
   }
@@ -171,6 +172,8 @@ export function releaseAfterFailure(turn: Turn, master: Master, failover: Failov
 export function mayDemoteAtOnce(master: Readonly<Master>, replica: Readonly<Replica>, now: Millis): boolean {
   const { published } = master;
   if (published.previous === null || !sameNode(published.previous, replica.address)) return false;
+  // It has followed since the switch: a master again means that somebody promoted it, whose configuration is on its way.
+  if (replica.masterHost !== null) return false;
   if (published.previousRunId === '' || replica.runId !== published.previousRunId || !published.trusted) return false;
   return now < addMs(published.sinceMs, FRESH_SWITCH_MS);
 }

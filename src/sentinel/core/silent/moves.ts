@@ -121,12 +121,13 @@ export function holdAndCatchUp(turn: Turn, master: Master, failover: Failover): 
   const target = silentTarget(master);
   if (target === undefined || master.silent === null) return giveUp(turn, master, 'ERR No silent failover in progress for this master');
   if (master.silent.taint !== null) return giveUp(turn, master, `ERR Silent failover is tainted: ${master.silent.taint}`);
-  if (isDisconnected(master) || master.sdownSinceMs !== null) {
+  if (master.roleReported === 'replica') return giveUp(turn, master, 'ERR Slave status is not ready: the original follows another node');
+  const leftMs = failover.stateSinceMs + silentSettings(master).drainTimeoutMs - turn.now;
+  // A link that only broke comes back within a second, and the writes behind it shall not be lost for that.
+  if (master.sdownSinceMs !== null || (leftMs < 0 && isDisconnected(master))) {
     failover.lastPollMs = turn.now;
     return promoteTarget(turn, master, failover, target);
   }
-
-  const leftMs = failover.stateSinceMs + silentSettings(master).drainTimeoutMs - turn.now;
   if (leftMs < 0) return giveUp(turn, master, 'ERR Slave status is not ready: lag');
   keepHeld(turn, master, failover, leftMs);
   if (isCaughtUp(turn, failover, target)) {
