@@ -99,7 +99,7 @@ export class World implements HostWatcher, NodeWatcher {
   #isTargetOfSomebody(node: RedisNode): boolean {
     const group = this.groupOf(node.machine.ip) ?? '';
     return this.hosts.some((host) => {
-      const silent = host.state?.masters.get(group)?.silent ?? null;
+      const silent = host.machine.isPaused ? null : (host.state?.masters.get(group)?.silent ?? null);
       return silent !== null && this.nodeAt(silent.targetAddress) === node;
     });
   }
@@ -133,8 +133,12 @@ export class World implements HostWatcher, NodeWatcher {
   }
 
   #routeFor(group: string, choice: Draw): Address | null {
-    const { state, core } = choice.oneOf(this.awareHosts);
-    const route = state === null ? null : core.projectRoute(state, group);
+    return this.advertisedBy(choice.oneOf(this.awareHosts), group);
+  }
+
+  /** Where a sentinel sends clients; null while it can't be asked, or has reason to be silent. */
+  advertisedBy({ state, core, machine }: SentinelHost, group: string): Address | null {
+    const route = state === null || machine.isPaused ? null : core.projectRoute(state, group);
     return route !== null && route.trusted && route.confirmed ? route.primary : null;
   }
 

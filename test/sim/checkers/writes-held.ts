@@ -41,9 +41,8 @@ export class WritesHeld implements Checker {
   #isAdvertised(node: RedisNode): boolean {
     const group = this.world.groupOf(node.machine.ip) ?? '';
     return this.world.awareHosts.some((host) => {
-      const route = host.state === null ? null : host.core.projectRoute(host.state, group);
-      if (route?.primary == null || !route.trusted || !route.confirmed) return false;
-      return formatAddress(route.primary) === `${node.machine.ip}:${node.machine.port}`;
+      const address = this.world.advertisedBy(host, group);
+      return address !== null && formatAddress(address) === `${node.machine.ip}:${node.machine.port}`;
     });
   }
 }
