@@ -40,5 +40,25 @@ export interface Route {
 
 /** Whether two Routes tell clients the same, field by field (`since` aside). */
 export function sameRoute(a: Route, b: Route): boolean {
-  return JSON.stringify({ ...a, since: 0 }) === JSON.stringify({ ...b, since: 0 });
+  return (
+    a.order === b.order &&
+    a.configEpoch === b.configEpoch &&
+    a.phase === b.phase &&
+    a.trusted === b.trusted &&
+    a.confirmed === b.confirmed &&
+    a.role === b.role &&
+    a.master === b.master &&
+    sameAddress(a.primary, b.primary) &&
+    sameAddress(a.previous, b.previous) &&
+    a.replicas.length === b.replicas.length &&
+    a.replicas.every((replica, at) => sameReplica(replica, b.replicas[at]))
+  );
+}
+
+function sameAddress(a: Address | null, b: Address | null): boolean {
+  return a === b || (a !== null && b !== null && a.host === b.host && a.port === b.port);
+}
+
+function sameReplica(a: RouteReplica, b: RouteReplica | undefined): boolean {
+  return b !== undefined && a.healthy === b.healthy && sameAddress(a.address, b.address);
 }

@@ -92,6 +92,8 @@ export class Rig implements HostWatcher, NodeWatcher {
 
   stepped(): void {}
 
+  routed(): void {}
+
   carriedOut(host: SentinelHost, effect: Effect): void {
     switch (effect.kind) {
       case 'event':

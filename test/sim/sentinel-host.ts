@@ -6,6 +6,8 @@
  */
 import { assert, must } from '../../src/assert.js';
 import type { Effect, Input, ReplyTag, SentinelState } from '../../src/sentinel/index.js';
+import { sameRoute } from '../../src/route/route.js';
+import type { Route } from '../../src/route/route.js';
 import type { LoadedConf } from '../../src/sentinel/wire/sentinel-conf.js';
 import { loadSentinelConf, rewriteConf, SENTINEL_KEYS } from '../../src/sentinel/wire/sentinel-conf.js';
 import type { RespValue } from '../../src/sentinel/wire/resp-value.js';
@@ -24,6 +26,8 @@ export interface HostWatcher {
   carriedOut(host: SentinelHost, effect: Effect): void;
   /** A reply leaves for the process at the other end; `argv` is the question. */
   replied(host: SentinelHost, argv: readonly string[], value: RespValue): void;
+  /** A Route is published: what made it is on disk, or that write has failed. null: no longer monitored. */
+  routed(host: SentinelHost, master: string, route: Route | null): void;
   saved(host: SentinelHost, conf: LoadedConf): void;
   started(host: SentinelHost, conf: LoadedConf): void;
   /** The host itself saw something that must not be. */
@@ -50,7 +54,7 @@ interface Client {
 }
 
 interface Queued {
-  readonly effect: Effect;
+  readonly effect: Effect | { readonly kind: 'route'; readonly master: string; readonly route: Route | null };
   /** For `persist`: its number. */
   readonly save: number;
 }
@@ -63,6 +67,10 @@ export class SentinelHost {
   state: SentinelState | null = null;
   /** This machine's clock minus the world's. */
   clockOffsetMs = 0;
+  /** What the outputs of this sentinel tell clients. They keep it while the process is away. */
+  readonly published = new Map<string, Route>();
+  /** The latest Route of each master, on its way to `published`. */
+  readonly #routes = new Map<string, Route>();
   readonly #links = new Map<number, OpenLink>();
   readonly #clients = new Map<number, Client>();
   readonly #queue: Queued[] = [];
@@ -117,6 +125,7 @@ export class SentinelHost {
     this.state = null;
     this.#links.clear();
     this.#clients.clear();
+    this.#routes.clear();
     this.#queue.length = 0;
     this.#writing = false;
     this.#savesAsked = this.#savesDone = 0;
@@ -140,7 +149,8 @@ export class SentinelHost {
     const deadline = this.core.nextDeadline(this.state);
     if (!(deadline > now)) this.watcher.broken(this, `nextDeadline ${deadline - now} ms from now after ${input.kind}: a busy loop`);
     this.#setTimer(this.network.clock.nowMs + Math.max(1, Math.ceil(deadline - now)));
-    this.#enqueue(effects);
+    const routes = [...this.state.touched].flatMap((master) => this.#changedRoute(master));
+    this.#enqueue([...effects, ...routes]);
   }
 
   /** A command by an operator at this machine. */
@@ -163,7 +173,16 @@ export class SentinelHost {
     });
   }
 
-  #enqueue(effects: readonly Effect[]): void {
+  #changedRoute(master: string): Queued['effect'][] {
+    const route = this.state === null ? null : this.core.projectRoute(this.state, master);
+    const before = this.#routes.get(master);
+    if (route === null) return this.#routes.delete(master) ? [{ kind: 'route', master, route }] : [];
+    if (before !== undefined && sameRoute(before, route)) return [];
+    this.#routes.set(master, route);
+    return [{ kind: 'route', master, route }];
+  }
+
+  #enqueue(effects: readonly Queued['effect'][]): void {
     for (const effect of effects) this.#queue.push({ effect, save: effect.kind === 'persist' ? ++this.#savesAsked : 0 });
     this.#drain();
   }
@@ -196,7 +215,8 @@ export class SentinelHost {
     });
   }
 
-  #carryOut(effect: Effect): void {
+  #carryOut(effect: Queued['effect']): void {
+    if (effect.kind === 'route') return this.#publish(effect.master, effect.route);
     this.watcher.carriedOut(this, effect);
     switch (effect.kind) {
       case 'connect':
@@ -218,6 +238,12 @@ export class SentinelHost {
       default:
         return;
     }
+  }
+
+  #publish(master: string, route: Route | null): void {
+    if (route === null) this.published.delete(master);
+    else this.published.set(master, route);
+    this.watcher.routed(this, master, route);
   }
 
   #connect(connection: number, host: string, port: number): void {

@@ -2,6 +2,7 @@
  * One simulated world: machines, network, sentinels, nodes and clients, built from options, watched by the checkers.
  */
 import { must } from '../../src/assert.js';
+import type { Route } from '../../src/route/route.js';
 import type { Address } from '../../src/sentinel/wire/address.js';
 import { formatAddress } from '../../src/sentinel/wire/address.js';
 import type { RespValue } from '../../src/sentinel/wire/resp-value.js';
@@ -137,9 +138,9 @@ export class World implements HostWatcher, NodeWatcher {
   }
 
   /** Where a sentinel sends clients; null while it can't be asked, or has reason to be silent. */
-  advertisedBy({ state, core, machine }: SentinelHost, group: string): Address | null {
-    const route = state === null || machine.isPaused ? null : core.projectRoute(state, group);
-    return route !== null && route.trusted && route.confirmed ? route.primary : null;
+  advertisedBy({ isRunning, published, machine }: SentinelHost, group: string): Address | null {
+    const route = !isRunning || machine.isPaused ? undefined : published.get(group);
+    return route !== undefined && route.trusted && route.confirmed ? route.primary : null;
   }
 
   /** Sentinels that know silent failovers. */
@@ -225,6 +226,10 @@ export class World implements HostWatcher, NodeWatcher {
   stepped(host: SentinelHost, input: Input, effects: readonly Effect[]): void {
     this.steps++;
     this.#judge((checker) => checker.stepped?.(host, input, effects));
+  }
+
+  routed(host: SentinelHost, master: string, route: Route | null): void {
+    this.#judge((checker) => checker.routed?.(host, master, route));
   }
 
   carriedOut(host: SentinelHost, effect: Effect): void {

@@ -26,6 +26,8 @@ export function whyUnfit(state: Readonly<SentinelState>, master: Readonly<Master
   if (replica.priority === 0) return 'its priority is 0';
   if (replica.infoRefreshMs === null) return 'its INFO was never read';
   if (now - replica.infoRefreshMs > maxInfoAgeMs) return `its INFO is ${now - replica.infoRefreshMs} ms old`;
+  // It lacks the writes of a silent window. With the master gone it is better than nothing, see selectReplica.
+  if (master.sdownSinceMs === null && master.debts.has(replica.key)) return 'it still owes a full resynchronisation';
   if (isAsEmptyAsMaster(master, replica)) return 'it has no data, like the reborn master';
   return null;
 }
@@ -53,7 +55,8 @@ export function selectReplica(state: Readonly<SentinelState>, master: Readonly<M
   if (target !== undefined && whyNotEligible(state, master, target, now) === null) return target;
   for (const replica of master.replicas.values()) {
     if (whyNotEligible(state, master, replica, now) !== null) continue;
-    if (best === null || compareForPromotion(replica, best) < 0) best = replica;
+    const inDebt = Number(master.debts.has(replica.key)) - Number(best !== null && master.debts.has(best.key));
+    if (best === null || (inDebt || compareForPromotion(replica, best)) < 0) best = replica;
   }
   return best;
 }

@@ -4,6 +4,7 @@
 import type { Address } from '../../../src/sentinel/wire/address.js';
 import type { Effect, Input, Master } from '../../../src/sentinel/index.js';
 import type { LoadedConf } from '../../../src/sentinel/wire/sentinel-conf.js';
+import type { Route } from '../../../src/route/route.js';
 import type { RespValue } from '../../../src/sentinel/wire/resp-value.js';
 import type { Machine } from '../network.js';
 import type { RedisNode } from '../redis-node.js';
@@ -17,6 +18,7 @@ export interface Checker {
   stepped?(host: SentinelHost, input: Input, effects: readonly Effect[]): Verdict;
   carriedOut?(host: SentinelHost, effect: Effect): Verdict;
   replied?(host: SentinelHost, argv: readonly string[], value: RespValue): Verdict;
+  routed?(host: SentinelHost, master: string, route: Route | null): Verdict;
   saved?(host: SentinelHost, conf: LoadedConf): Verdict;
   started?(host: SentinelHost, conf: LoadedConf): Verdict;
   replicaOf?(node: RedisNode, target: Address | null): Verdict;

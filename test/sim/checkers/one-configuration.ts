@@ -6,6 +6,7 @@
  */
 import { formatAddress } from '../../../src/sentinel/wire/address.js';
 import { currentMasterAddress } from '../../../src/sentinel/index.js';
+import type { Route } from '../../../src/route/route.js';
 import type { SentinelHost } from '../sentinel-host.js';
 import { Accepted } from '../trace.js';
 import type { World } from '../world.js';
@@ -15,12 +16,16 @@ import { mastersOf } from './checker.js';
 export class OneConfiguration implements Checker {
   readonly name = 'I1 one configuration per epoch';
   readonly #addresses = new Map<string, { readonly address: string; readonly by: string }>();
+  /** Targets of effective silent states, by the order of their Route. */
+  readonly #targets = new Map<string, string>();
   readonly #highestRoute = new Map<string, { readonly order: number; readonly primary: string }>();
 
   constructor(readonly world: World) {}
 
   stepped(host: SentinelHost): Verdict {
     for (const master of mastersOf(host)) {
+      const { silent } = master;
+      if (silent !== null) this.#targets.set(`${master.name}/${2 * silent.doneEpoch - 1}`, silent.target);
       const current = currentMasterAddress(master);
       const address = `${current.ip}:${current.port}`;
       const key = `${master.name}/${master.configEpoch}`;
@@ -28,22 +33,19 @@ export class OneConfiguration implements Checker {
       if (known === undefined) this.#addresses.set(key, { address, by: host.name });
       else if (known.address !== address && this.world.hasForced) throw new Accepted(`${key} twice after a plain FAILOVER`);
       else if (known.address !== address) return `${key} is ${known.address} for ${known.by} and ${address} for ${host.name}`;
-      const verdict = this.#checkRoute(host, master.name);
-      if (verdict !== null) return verdict;
     }
     return null;
   }
 
-  #checkRoute(host: SentinelHost, name: string): Verdict {
-    const route = host.state === null ? null : host.core.projectRoute(host.state, name);
+  routed(host: SentinelHost, name: string, route: Route | null): Verdict {
     if (route === null || route.primary === null) return null;
-    const known = this.#addresses.get(`${name}/${route.configEpoch}`);
     const primary = formatAddress(route.primary);
-    const isTarget = route.phase === 'prepared' && host.state?.masters.get(name)?.silent?.target === primary;
-    if (known?.address !== primary && !isTarget) {
+    const known = route.phase === 'prepared' ? this.#targets.get(`${name}/${route.order}`) : this.#addresses.get(`${name}/${route.configEpoch}`)?.address;
+    if (known !== primary) {
       return `${host.name} routes ${name} to ${primary}, which is no configuration of epoch ${route.configEpoch}`;
     }
-    if (!route.trusted || !route.confirmed) return null;
+    // What could not be saved is forgotten by a crash, and then taken back.
+    if (!route.trusted || !route.confirmed || host.disk.lastWriteFailed) return null;
     const key = `${host.name}/${name}`;
     const highest = this.#highestRoute.get(key);
     if (highest === undefined || route.order >= highest.order) {

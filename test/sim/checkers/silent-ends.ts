@@ -3,8 +3,8 @@
  * at the same configuration say the same. One D belongs to one target. No move is concluded after another end of the same state,
  * unless both say the same (two may finish one promotion).
  *
- * Exempt from the last: worlds with trouble on nodes or network, where a vote may be given again after failover-timeout, and after
- * a plain SENTINEL FAILOVER, which collides with anything. A sentinel that slept over the end may hear a later configuration.
+ * Exempt from the last: worlds with trouble on nodes or network, an end that nobody heard of for failover-timeout (votes may be
+ * given again then), and after a plain SENTINEL FAILOVER, which collides with anything. A sentinel that slept over the end may hear a later configuration.
  */
 import type { Effect, Input, Master } from '../../../src/sentinel/index.js';
 import type { SentinelHost } from '../sentinel-host.js';
@@ -25,8 +25,8 @@ export class SilentEnds implements Checker {
   readonly #before = new Map<string, Seen>();
   readonly #targets = new Map<string, string>();
   readonly #verdicts = new Map<string, string>();
-  /** Master → configEpoch → address. */
-  readonly #configurations = new Map<string, Map<number, string>>();
+  /** Master → configEpoch → address, and since when. */
+  readonly #configurations = new Map<string, Map<number, { readonly address: string; readonly sinceMs: number }>>();
 
   constructor(readonly world: World) {}
 
@@ -74,17 +74,18 @@ export class SilentEnds implements Checker {
     if (known !== end) return `${key}: ${known} for one, ${end} for ${host.name}`;
     const isMaker = master.published.role === 'leader' && master.published.leaderId === host.state?.myId;
     if (!isMaker || this.world.strictness === 'loose') return null;
+    const freshMs = this.world.clock.nowMs - master.failoverTimeoutMs;
     const passed = [...(this.#configurations.get(master.name) ?? [])].find(([epoch, other]) => {
-      return epoch >= before.doneEpoch && epoch < master.configEpoch && other !== address;
+      return epoch >= before.doneEpoch && epoch < master.configEpoch && other.address !== address && other.sinceMs > freshMs;
     });
     if (passed === undefined) return null;
-    return `${host.name} says ${end} at ${master.configEpoch}, but the state of D ${before.doneEpoch} ended at ${passed.join(' as ')}`;
+    const [epoch, other] = passed;
+    return `${host.name} says ${end} at ${master.configEpoch}, but the state of D ${before.doneEpoch} ended at ${epoch} as ${other.address}`;
   }
 
   #note(host: SentinelHost): Verdict {
     for (const master of mastersOf(host)) {
-      const configurations = this.#configurations.get(master.name) ?? new Map<number, string>();
-      this.#configurations.set(master.name, configurations.set(master.configEpoch, `${master.address.ip}:${master.address.port}`));
+      this.#noteConfiguration(master);
       const { silent } = master;
       if (silent === null) {
         this.#before.delete(`${host.name}/${master.name}`);
@@ -98,6 +99,14 @@ export class SilentEnds implements Checker {
       if (known !== target) return `D ${key} belongs to ${known} and, for ${host.name}, to ${target}`;
     }
     return null;
+  }
+
+  #noteConfiguration(master: Master): void {
+    let configurations = this.#configurations.get(master.name);
+    if (configurations === undefined) this.#configurations.set(master.name, (configurations = new Map()));
+    const address = `${master.address.ip}:${master.address.port}`;
+    if (configurations.get(master.configEpoch)?.address === address) return;
+    configurations.set(master.configEpoch, { address, sinceMs: this.world.clock.nowMs });
   }
 }
 
