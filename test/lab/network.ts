@@ -100,17 +100,17 @@ export class Network {
   async #build(): Promise<void> {
     const hub = this.#namespace('switch');
     for (const name of [hub, ...this.hosts.map((host) => this.#namespace(host))]) await run('ip', ['netns', 'add', name]);
-    const bridges = [MAIN_BRIDGE, ISLAND_BRIDGE].flatMap((bridge) => [`link add ${bridge} type bridge forward_delay 0`, `link set ${bridge} up`]);
+    const bridges = [MAIN_BRIDGE, ISLAND_BRIDGE].flatMap((bridge) => [`link add name ${bridge} type bridge forward_delay 0`, `link set dev ${bridge} up`]);
     await batch(hub, bridges);
     const lab = `${PREFIX}${process.pid}`;
-    await run('ip', ['link', 'add', lab, 'type', 'veth', 'peer', 'name', 'lab', 'netns', hub]);
-    await batch(null, [`addr add ${this.net}.${LAB_NUMBER}/24 dev ${lab}`, `link set ${lab} up`]);
-    await batch(hub, [`link set lab master ${MAIN_BRIDGE} up`]);
+    await run('ip', ['link', 'add', 'name', lab, 'type', 'veth', 'peer', 'name', 'lab', 'netns', hub]);
+    await batch(null, [`addr add ${this.net}.${LAB_NUMBER}/24 dev ${lab}`, `link set dev ${lab} up`]);
+    await batch(hub, [`link set dev lab master ${MAIN_BRIDGE} up`]);
     for (const host of this.hosts) {
-      await run('ip', ['-n', hub, 'link', 'add', host, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', this.#namespace(host)]);
+      await run('ip', ['-n', hub, 'link', 'add', 'name', host, 'type', 'veth', 'peer', 'name', 'eth0', 'netns', this.#namespace(host)]);
       await batch(this.#namespace(host), ['link set lo up', `addr add ${this.address(host)}/24 dev eth0`, 'link set eth0 up']);
     }
-    await batch(hub, this.hosts.map((host) => `link set ${host} master ${MAIN_BRIDGE} up`));
+    await batch(hub, this.hosts.map((host) => `link set dev ${host} master ${MAIN_BRIDGE} up`));
   }
 
   /** One change at a time; the next one sees what this one has done. */
@@ -125,12 +125,12 @@ export class Network {
     const links: string[] = [];
     for (const [host, port] of next.ports) {
       const now = must(this.#wiring.ports.get(host), 'every host has a port');
-      if (port.bridge !== now.bridge) links.push(`link set ${host} master ${port.bridge}`);
+      if (port.bridge !== now.bridge) links.push(`link set dev ${host} master ${port.bridge}`);
       // A port that changes its bridge forgets that it was isolated.
       if (port.isIsolated !== now.isIsolated || port.bridge !== now.bridge) {
-        links.push(`link set ${host} type bridge_slave isolated ${port.isIsolated ? 'on' : 'off'}`);
+        links.push(`link set dev ${host} type bridge_slave isolated ${port.isIsolated ? 'on' : 'off'}`);
       }
-      if (port.isUp !== now.isUp) links.push(`link set ${host} ${port.isUp ? 'up' : 'down'}`);
+      if (port.isUp !== now.isUp) links.push(`link set dev ${host} ${port.isUp ? 'up' : 'down'}`);
     }
     if (links.length > 0) await batch(hub, links);
     for (const way of new Set([...next.bogus, ...this.#wiring.bogus])) {
