@@ -99,13 +99,21 @@ export class Operators {
     }
   }
 
-  /** The one replica that takes writes, or none. What can't be reached is down or stopped, and starts read-only. */
+  /** The one replica that takes writes, or none. */
   async #setWritable(target: Node | null): Promise<void> {
-    for (const node of this.site.nodes) {
-      const value = node === target ? 'no' : 'yes';
-      await askRedis({ path: node.socket }, ['CONFIG', 'SET', 'replica-read-only', value]).catch((error: unknown) => {
-        this.say(`operator: ${node.name} replica-read-only ${value}: ${messageOf(error)}`);
-      });
+    for (const node of this.site.nodes) await this.#setReadOnly(node, node === target ? 'no' : 'yes');
+  }
+
+  /** Tried again: the agents cut clients when they move a master. Who is down starts read-only. */
+  async #setReadOnly(node: Node, value: 'yes' | 'no'): Promise<void> {
+    for (let tries = 3; node.isWanted; tries--) {
+      try {
+        await askRedis({ path: node.socket }, ['CONFIG', 'SET', 'replica-read-only', value]);
+        return;
+      } catch (error) {
+        if (tries === 0) return this.say(`operator: ${node.name} replica-read-only ${value}: ${messageOf(error)}`);
+        await pause(TRY_AGAIN_MS);
+      }
     }
   }
 
