@@ -23,7 +23,7 @@ const DAEMON_MARK = 'POINTSMAN_DAEMONIZED';
 /** The agent: sentinel, outputs, DNS, admin. Resolves to the exit status. */
 export async function run(yamlPath: string | null, flags: Readonly<Record<string, string>>): Promise<number> {
   const { config, file, faults, warnings } = loadBoth(yamlPath, flags);
-  if (faults.length > 0 || file === null || config === null) refuseFaults(faults);
+  if (faults.length > 0 || file === null || config === null) refuseFaults(faults, file);
   return serve({ file, config, identity: identityOf(config) }, warnings);
 }
 
@@ -31,7 +31,7 @@ export async function run(yamlPath: string | null, flags: Readonly<Record<string
 export async function runSentinel(path: string, overrides: readonly string[]): Promise<number> {
   const { file, faults, warnings } = loadSentinel(path, overrides);
   const identity = identityOf(null);
-  if (faults.length > 0 || file === null) refuseFaults([`*** FATAL CONFIG FILE ERROR (${bannerOf(identity)}) ***`, ...faults]);
+  if (faults.length > 0 || file === null) refuseFaults([`*** FATAL CONFIG FILE ERROR (${bannerOf(identity)}) ***`, ...faults], file);
   return serve({ file, config: null, identity }, warnings);
 }
 
