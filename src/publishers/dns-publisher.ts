@@ -79,6 +79,7 @@ export class DnsPublisher implements Publisher {
   }
 
   async apply(route: Route, signal: AbortSignal): Promise<Published> {
+    signal.throwIfAborted();
     const { master } = route;
     if (this.#forced.delete(master)) this.removeMaster(master);
     this.addMaster(master);
