@@ -11,6 +11,8 @@ import { EXIT, FatalError, messageOf } from '../errors.js';
 import type { ConfFile } from '../sentinel/runtime/conf-file.js';
 import { formatConfFaults, readConfFile } from '../sentinel/runtime/conf-file.js';
 import { zoneSettingsOf } from '../dns-wiring.js';
+import { faultsOfHooks } from '../hooks-wiring.js';
+import { judgeVips } from '../vip-wiring.js';
 import { millis } from '../time.js';
 
 export interface LoadedFiles {
@@ -32,8 +34,9 @@ export function loadBoth(yamlPath: string | null, flags: Readonly<Record<string,
   }
   const path = yamlPath === null ? config.sentinel.config : resolve(dirname(yamlPath), config.sentinel.config);
   const sentinel = loadSentinel(path);
-  const faults = [...sentinel.faults, ...zoneFaultsOf(config, sentinel.file)];
-  return { config, file: sentinel.file, faults, warnings: [...warnings, ...sentinel.warnings] };
+  const vips = judgeVips(config.vip, sentinel.file?.conf.masters ?? []);
+  const faults = [...sentinel.faults, ...zoneFaultsOf(config, sentinel.file), ...faultsOfHooks(config.hooks), ...vips.faults];
+  return { config, file: sentinel.file, faults, warnings: [...warnings, ...sentinel.warnings, ...vips.warnings] };
 }
 
 /** `sentinel`: the stock file alone, with the command line's overrides. */
