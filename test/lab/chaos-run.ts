@@ -39,6 +39,7 @@ export class ChaosRun {
   readonly #lastDig = new Map<Agent, string>();
   readonly #background = new AbortController();
   #receipts: Receipts | null = null;
+  #stoppedMs = Infinity;
 
   constructor(readonly settings: ChaosSettings, readonly site: Site, readonly print: (text: string) => void) {
     const say = (text: string): void => this.#say(text);
@@ -59,6 +60,7 @@ export class ChaosRun {
       const draw = new Draw(this.settings.seed).fork();
       const endMs = Date.now() + this.settings.minutes * 60_000;
       while (Date.now() + SHORTEST_ROUND_MS < endMs && this.#failures.length === 0) await this.#round(drawRound(draw), endMs, receipts, signal);
+      this.#stoppedMs = Date.now();
       await this.site.stopClients();
       const master = await this.#settle(signal);
       receipts.read();
@@ -215,7 +217,7 @@ export class ChaosRun {
       acknowledged: receipts.acknowledged,
       lost: sumLosses(this.#losses),
       losses: this.#losses,
-      blind: receipts.gaps(endMs).map((gap) => explainGap(gap, deeds, this.#startMs)),
+      blind: receipts.gaps(Math.min(endMs, this.#stoppedMs)).map((gap) => explainGap(gap, deeds, this.#startMs)),
       digs: Object.fromEntries(this.#digs),
       failures,
       isOk: failures.length === 0,
