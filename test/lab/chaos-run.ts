@@ -59,7 +59,7 @@ export class ChaosRun {
       await this.#waitForWrites(receipts, signal);
       const draw = new Draw(this.settings.seed).fork();
       const endMs = Date.now() + this.settings.minutes * 60_000;
-      while (Date.now() + SHORTEST_ROUND_MS < endMs && this.#failures.length === 0) await this.#round(drawRound(draw), endMs, receipts, signal);
+      while (Date.now() + SHORTEST_ROUND_MS < endMs && this.#failures.length === 0) await this.#round(drawRound(draw, this.settings.only), endMs, receipts, signal);
       this.#stoppedMs = Date.now();
       await this.site.stopClients();
       const master = await this.#settle(signal);
@@ -101,6 +101,7 @@ export class ChaosRun {
   async #settle(signal: AbortSignal): Promise<Node | null> {
     const deadlineMs = Date.now() + SETTLE_LIMIT_MS;
     let reasons: string[] = [];
+    let tellMs = Date.now() + STATUS_EVERY_MS;
     while (Date.now() < deadlineMs) {
       signal.throwIfAborted();
       const deaths = this.site.deaths();
@@ -112,6 +113,10 @@ export class ChaosRun {
       const found = await this.#whyUnsettled();
       if (found.master !== null && found.reasons.length === 0) return found.master;
       reasons = found.reasons;
+      if (Date.now() > tellMs) {
+        this.#say(`not yet: ${reasons.join('; ')}`);
+        tellMs += STATUS_EVERY_MS;
+      }
       await sleep(POLL_MS, undefined, { signal });
     }
     this.#failures.push(`no agreement ${SETTLE_LIMIT_MS / 1000} s after the last fault: ${reasons.join('; ')}`);

@@ -54,6 +54,16 @@ real('a run of three minutes loses no write that asynchronous replication does n
   expect(report.rounds.length).toBeGreaterThan(0);
 }, LIMIT_MS);
 
+real('a planned move that loses writes is found: FAILOVER as stock does it', async () => {
+  const { status, stdout, stderr } = await chaos(['--seed', '1', '--minutes', '0.7', '--only', 'failover', '--lossy', '--down-after', '5s', '--json']);
+  const report = JSON.parse(stdout) as ChaosReport;
+  if (report.lost.unexplained === 0) process.stderr.write(stderr);
+  expect(report.lost).toMatchObject({ crash: 0, partition: 0, aborted: 0 });
+  expect(report.lost.unexplained).toBeGreaterThan(0);
+  expect(report.failures.join('\n')).toMatch(/acknowledged writes of client\d are gone/);
+  expect(status).toBe(1);
+}, LIMIT_MS);
+
 for (const afterMs of INTERRUPTS_MS) {
   real(`an interrupt after ${afterMs} ms leaves nothing behind`, async () => {
     const { status, stderr } = await chaos(['--seed', '1'], afterMs);
@@ -65,7 +75,7 @@ for (const afterMs of INTERRUPTS_MS) {
 test('bad options get one clear error', async () => {
   for (const [args, message] of [
     [['--seed', 'x'], /--seed: bad number "x"/], [['--minutes', '0'], /--minutes: bad number "0"/], [['--layout', 'round'], /--layout: bad value "round"/],
-    [['--down-after', 'soon'], /--down-after: /], [['--sead', '1'], /Unknown option '--sead'/],
+    [['--down-after', 'soon'], /--down-after: /], [['--only', 'flood'], /--only: bad value "flood"/], [['--sead', '1'], /Unknown option '--sead'/],
   ] as const) {
     const { status, stderr } = await chaos(args);
     expect(stderr).toMatch(message);

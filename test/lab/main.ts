@@ -1,5 +1,5 @@
 /**
- * npm run chaos -- [--seed N] [--minutes M] [--layout together|apart] [--down-after 3s] [--json] [--keep]
+ * npm run chaos -- [--seed N] [--minutes M] [--layout together|apart] [--down-after 3s] [--only KIND,…] [--lossy] [--json] [--keep]
  *
  * Real redis-servers, agents and clients in network namespaces, broken in drawn ways. Exit status: 0 good, 1 a fault was found or
  * the run was interrupted, 64 bad options, 69 this machine can't.
@@ -13,6 +13,7 @@ import { EXIT, FatalError, messageOf } from '../../src/errors.js';
 import { ROOT } from '../tidy/sources.js';
 import { ChaosRun } from './chaos-run.js';
 import { Network, whyNoNamespaces } from './network.js';
+import { FAULT_KINDS, type FaultKind } from './plan.js';
 import { showReport, type ChaosReport } from './report.js';
 import { drawSettings, showSettings, type ChaosSettings, type Layout } from './settings.js';
 import { Site, hostsOf } from './site.js';
@@ -29,7 +30,7 @@ function readOptions(): Options {
   const { values } = parseArgs({
     options: {
       seed: { type: 'string' }, minutes: { type: 'string', default: '3' }, layout: { type: 'string' }, 'down-after': { type: 'string' },
-      json: { type: 'boolean', default: false }, keep: { type: 'boolean', default: false },
+      only: { type: 'string' }, lossy: { type: 'boolean', default: false }, json: { type: 'boolean', default: false }, keep: { type: 'boolean', default: false },
     },
   });
   const seed = values.seed === undefined ? Math.floor(Math.random() * 1_000_000) : Number(values.seed);
@@ -42,9 +43,18 @@ function readOptions(): Options {
   const downAfter = values['down-after'] === undefined ? undefined : duration(values['down-after']);
   if (downAfter?.kind === 'misfit') throw refuse(`--down-after: ${downAfter.message}`);
   const settings = drawSettings({
-    seed, minutes, ...(values.layout !== undefined && { layout: values.layout as Layout }), ...(downAfter !== undefined && { downAfterMs: downAfter.value }),
+    seed, minutes, isLossy: values.lossy, ...(values.only !== undefined && { only: readKinds(values.only) }),
+    ...(values.layout !== undefined && { layout: values.layout as Layout }), ...(downAfter !== undefined && { downAfterMs: downAfter.value }),
   });
   return { settings, isJson: values.json, keepsLogs: values.keep };
+}
+
+function readKinds(text: string): FaultKind[] {
+  return text.split(',').map((word) => {
+    const kind = FAULT_KINDS.find((each) => each === word);
+    if (kind === undefined) throw refuse(`--only: bad value ${JSON.stringify(word)}, expected some of ${FAULT_KINDS.join(', ')}`);
+    return kind;
+  });
 }
 
 /** Everything that was started is ended, however this ends. */

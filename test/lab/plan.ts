@@ -36,11 +36,13 @@ const MOVES: ReadonlySet<FaultKind> = new Set(['failover', 'coordinated', 'silen
 export const ROUND_MS = 40_000;
 
 /** One round: some faults that may overlap, then peace. A third of the rounds is of planned moves alone, and nothing may be lost in them. */
-export function drawRound(draw: Draw): readonly Step[] {
-  const isPlanned = draw.chance(0.3);
+export function drawRound(draw: Draw, only: readonly FaultKind[] = FAULT_KINDS): readonly Step[] {
+  const lots = LOTS.filter((kind) => only.includes(kind));
+  const moves = lots.filter((kind) => MOVES.has(kind));
+  const isPlanned = draw.chance(0.3) && moves.length > 0;
   const steps: Step[] = [];
   for (let atMs = draw.between(500, 4_000); atMs < ROUND_MS; ) {
-    const step = drawStep(draw, atMs, isPlanned);
+    const step = drawStep(draw, atMs, draw.oneOf(isPlanned ? moves : lots));
     steps.push(step);
     // Half of them come on top of the one before, planned moves most of all: a fault in their midst is the point.
     const overlaps = !isPlanned && (MOVES.has(step.kind) ? draw.chance(0.7) : draw.chance(0.4));
@@ -49,8 +51,7 @@ export function drawRound(draw: Draw): readonly Step[] {
   return steps;
 }
 
-function drawStep(draw: Draw, atMs: number, isPlanned: boolean): Step {
-  const kind = draw.oneOf(isPlanned ? LOTS.filter((each) => MOVES.has(each)) : LOTS);
+function drawStep(draw: Draw, atMs: number, kind: FaultKind): Step {
   // Some are over before anybody can have noticed.
   const lastsMs = MOVES.has(kind) ? draw.between(1_000, 6_000) : draw.chance(0.25) ? draw.between(200, 1_500) : draw.between(3_000, 18_000);
   return {

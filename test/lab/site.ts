@@ -183,7 +183,8 @@ export class Site {
       ...(myId === null ? [] : [`sentinel myid ${myId}`]),
       `sentinel monitor ${MASTER_NAME} ${first.host} ${first.port} ${QUORUM}`,
       `sentinel down-after-milliseconds ${MASTER_NAME} ${this.settings.downAfterMs}`,
-      `sentinel failover-timeout ${MASTER_NAME} ${this.settings.failoverTimeoutMs}`, '',
+      `sentinel failover-timeout ${MASTER_NAME} ${this.settings.failoverTimeoutMs}`,
+      ...(this.settings.isLossy ? [`sentinel coordinated-failover ${MASTER_NAME} no`] : []), '',
     ].join('\n'));
     writeFileSync(join(folder, 'pointsman.yaml'), [
       'sentinel: { config: sentinel.conf }',
