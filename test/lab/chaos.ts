@@ -29,6 +29,8 @@ export class Chaos {
 
   constructor(
     readonly site: Site, readonly watch: NodeWatch, readonly operators: Operators, readonly say: (text: string) => void,
+    /** How many agents gave this address as their last answer. */
+    readonly named: (host: string) => number,
   ) {}
 
   /** Resolves when the step is over and mended. */
@@ -56,11 +58,11 @@ export class Chaos {
     }
   }
 
-  /** The node whose history most nodes have; null when nobody says that it is a master. */
+  /** The node that most nodes and most agents' DNS hold for the master; null when nobody says that it is one. */
   master(): Node | null {
-    const last = this.site.nodes.map((node) => ({ node, sample: this.watch.samples.get(node.address.host)?.at(-1) }));
-    const followers = (replid: string): number => last.filter(({ sample }) => sample?.replid === replid).length;
-    const masters = last.flatMap(({ node, sample }) => (sample?.role === 'master' ? [{ node, count: followers(sample.replid) }] : []));
+    const last = this.site.nodes.filter(({ isWanted }) => isWanted).map((node) => ({ node, sample: this.watch.samples.get(node.address.host)?.at(-1) }));
+    const votes = (host: string, replid: string): number => last.filter(({ sample }) => sample?.replid === replid).length + this.named(host);
+    const masters = last.flatMap(({ node, sample }) => (sample?.role === 'master' ? [{ node, count: votes(node.address.host, sample.replid) }] : []));
     return masters.sort((a, b) => b.count - a.count)[0]?.node ?? null;
   }
 

@@ -175,7 +175,9 @@ function firstOther({ samples }: History, host: string, replid: string, atMs: nu
 function blame(receipt: Receipt, { disturbances }: History, fromMs: number, toMs: number, what: string): Verdict {
   const culprits = disturbances.filter(({ hosts, startMs, endMs }) =>
     hosts.includes(receipt.host) && startMs <= toMs && endMs >= Math.min(fromMs, receipt.sentMs) - AFTERMATH_MS);
-  const culprit = culprits.find(({ startMs }) => startMs >= receipt.sentMs) ?? culprits.at(-1);
+  // The one that was on, else the next one, else the last one before.
+  const isOn = ({ startMs, endMs }: Disturbance): boolean => startMs <= receipt.acknowledgedMs && endMs >= receipt.sentMs;
+  const culprit = culprits.find(isOn) ?? culprits.find(({ startMs }) => startMs >= receipt.sentMs) ?? culprits.at(-1);
   if (culprit === undefined) return { kind: 'unexplained', reason: `${what}, and no fault hit ${receipt.host}` };
   const gap = culprit.startMs - receipt.acknowledgedMs;
   const when = gap >= 0 ? `${gap} ms before` : `${-gap} ms after the beginning of`;

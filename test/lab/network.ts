@@ -133,13 +133,15 @@ export class Network {
       if (port.isUp !== now.isUp) links.push(`link set dev ${host} ${port.isUp ? 'up' : 'down'}`);
     }
     if (links.length > 0) await batch(hub, links);
+    const neighbours = new Map<string, string[]>();
     for (const way of new Set([...next.bogus, ...this.#wiring.bogus])) {
       if (next.bogus.has(way) === this.#wiring.bogus.has(way)) continue;
       const [from = '', to = ''] = way.split(' ');
       const entry = `${this.address(to)} dev eth0`;
-      const line = next.bogus.has(way) ? `neigh replace ${this.address(to)} lladdr ${NOBODY} dev eth0 nud permanent` : `neigh del ${entry}`;
-      await batch(this.#namespace(from), [line]);
+      const line = next.bogus.has(way) ? `neigh replace ${entry} lladdr ${NOBODY} nud permanent` : `neigh del ${entry}`;
+      neighbours.set(from, [...(neighbours.get(from) ?? []), line]);
     }
+    await Promise.all([...neighbours].map(([from, lines]) => batch(this.#namespace(from), lines)));
     this.#wiring = next;
   }
 

@@ -4,7 +4,7 @@
  * One port everywhere (6379, 26379, 5353), as on real machines, so that an A record alone leads to the master. Redis keeps its
  * `replicaof` in its own file, which the agents have it rewrite; a restart believes that file.
  */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, fstatSync, mkdirSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { must } from '../../src/assert.js';
 import { MASTER_NAME } from '../../src/demo/agreement.js';
@@ -203,7 +203,10 @@ export class Site {
 
 /** The lines that a program has written so far, from `offset` on (bytes); whole lines only. */
 export function linesFrom(path: string, offset: number): { readonly lines: string[]; readonly offset: number } {
-  const bytes = readFileSync(path).subarray(offset);
+  const file = openSync(path, 'r');
+  const room = Buffer.alloc(Math.max(0, fstatSync(file).size - offset));
+  const bytes = room.subarray(0, readSync(file, room, 0, room.length, offset));
+  closeSync(file);
   const end = bytes.lastIndexOf(0x0a) + 1;
   const text = bytes.subarray(0, end).toString('utf8');
   return { lines: text === '' ? [] : text.trimEnd().split('\n'), offset: offset + end };
