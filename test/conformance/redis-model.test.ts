@@ -6,7 +6,7 @@ import { ModelledServers } from './redis-model/modelled-servers.js';
 import { RealServers } from './redis-model/real-servers.js';
 import type { Script } from './redis-model/scripts.js';
 import { SCRIPTS } from './redis-model/scripts.js';
-import { readSteps } from './redis-model/step.js';
+import { HELD_AFTER_MS, PATIENCE_MS, readSteps } from './redis-model/step.js';
 
 /** Reconnects take a second each, forks on a busy machine more. */
 const SETTLE_LIMIT_MS = 9_000;
@@ -18,7 +18,8 @@ async function firstDifference({ name, nodes, steps }: Script): Promise<string |
   const modelled = new ModelledServers(nodes);
   try {
     for (const { line, step, settles } of readSteps(steps)) {
-      const [replied, expected] = [await real.carryOut(step), await modelled.carryOut(step)];
+      const expected = await modelled.carryOut(step);
+      const replied = await real.carryOut(step, expected === 'held' ? HELD_AFTER_MS : PATIENCE_MS);
       if (replied !== expected) return `${name}: ${line}\n  redis-server: ${replied}\n  model:        ${expected}`;
       if (!settles) continue;
       const wanted = await modelled.view();

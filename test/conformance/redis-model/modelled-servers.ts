@@ -125,7 +125,7 @@ export class ModelledServers implements Servers {
     if (deed === 'go') node.machine.resume();
     if (deed === 'kill') node.kill(false);
     if (deed === 'start' || deed === 'start-empty') node.start(deed === 'start');
-    if (deed === 'slow') Object.assign(node.options, { maxLoadingMs: 40 * 50 });
+    if (deed === 'slow') Object.assign(node.options, { maxLoadingMs: 40 * 100 });
     if (deed === 'script') this.#orHeld(number, [['EVAL', 'while true do end', '0']]);
   }
 

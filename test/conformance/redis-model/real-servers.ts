@@ -84,11 +84,11 @@ export class RealServers implements Servers {
   }
 
   /** The reply, or `held`: it then shows in the view when it comes. */
-  async #orHeld(node: number, anyNumber: boolean, ask: (talk: Talk) => Promise<RespValue | null>): Promise<string> {
+  async #orHeld(node: number, patienceMs: number, anyNumber: boolean, ask: (talk: Talk) => Promise<RespValue | null>): Promise<string> {
     const talk = await Talk.open(this.#at(node).port);
     this.#open.push(talk);
     const reply = ask(talk).then((value) => brief(value, anyNumber), () => 'never');
-    const first = await Promise.race([reply, pause(HELD_AFTER_MS).then(() => null)]);
+    const first = await Promise.race([reply, pause(patienceMs).then(() => null)]);
     if (first !== null) {
       talk.close();
       return first;
@@ -102,12 +102,12 @@ export class RealServers implements Servers {
     return 'held';
   }
 
-  async carryOut(step: Step): Promise<string> {
+  async carryOut(step: Step, patienceMs: number): Promise<string> {
     switch (step.kind) {
       case 'ask':
-        return this.#orHeld(step.node, step.anyNumber, (talk) => talk.ask(...this.#words(step.argv)));
+        return this.#orHeld(step.node, patienceMs, step.anyNumber, (talk) => talk.ask(...this.#words(step.argv)));
       case 'all':
-        return this.#orHeld(step.node, false, async (talk) => {
+        return this.#orHeld(step.node, patienceMs, false, async (talk) => {
           await talk.ask('MULTI');
           for (const argv of step.commands) await talk.ask(...this.#words(argv));
           return talk.ask('EXEC');
@@ -122,7 +122,7 @@ export class RealServers implements Servers {
         await this.#stay(step.node, step.kind);
         return '';
       case 'script':
-        void this.#orHeld(step.node, false, (talk) => talk.ask('EVAL', 'while true do end', '0'));
+        void this.#orHeld(step.node, HELD_AFTER_MS, false, (talk) => talk.ask('EVAL', 'while true do end', '0'));
         await pause(HELD_AFTER_MS + 100);
         return '';
       default:
@@ -161,7 +161,7 @@ export class RealServers implements Servers {
 
   async #process(server: Server, deed: 'stop' | 'go' | 'kill' | 'start' | 'start-empty' | 'slow'): Promise<void> {
     const { child } = server;
-    if (deed === 'slow') await this.#ask(server, ['CONFIG', 'SET', 'key-load-delay', '50000']);
+    if (deed === 'slow') await this.#ask(server, ['CONFIG', 'SET', 'key-load-delay', '100000']);
     if (deed === 'stop') child?.kill('SIGSTOP');
     if (deed === 'go') child?.kill('SIGCONT');
     if (deed === 'stop' || deed === 'go') server.stopped = deed === 'stop';

@@ -108,7 +108,7 @@ export const SCRIPTS: readonly Script[] = [
   {
     name: 'everything waits for the end of a full pause', nodes: 2,
     steps: [
-      ...PAIR, '~1 ask CLIENT PAUSE 2500 ALL', '~1 ask PING', '~1 ask CLIENT UNPAUSE', '~1 ask PUBLISH c x', '0 wait 2500', '1 write 1',
+      ...PAIR, '~1 ask CLIENT PAUSE 4000 ALL', '~1 ask PING', '~1 ask CLIENT UNPAUSE', '~1 ask PUBLISH c x', '0 wait 4000', '1 write 1',
     ],
   },
   {
@@ -123,7 +123,7 @@ export const SCRIPTS: readonly Script[] = [
     steps: [
       '1 write 40', '2 slow', '~2 ask REPLICAOF @1', '~0 wait 900', '~2 ask PING', '~2 ask PUBLISH c x', '~2 ask REPLICAOF NO ONE',
       '~2 ask SET 900 x', '~2 all REPLICAOF NO ONE',
-      '~2 ask CONFIG REWRITE', '~2 ask CLIENT KILL TYPE pubsub', '0 wait 3000', '1 write 1',
+      '~2 ask CONFIG REWRITE', '~2 ask CLIENT KILL TYPE pubsub', '0 wait 5000', '1 write 1',
     ],
   },
   {

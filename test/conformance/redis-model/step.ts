@@ -11,8 +11,8 @@ export type Deed = (typeof DEEDS)[number];
 
 /** One of the two sides. */
 export interface Servers {
-  /** What comes back at once. */
-  carryOut(step: Step): Promise<string>;
+  /** What comes back within `patienceMs`; else `held`. */
+  carryOut(step: Step, patienceMs: number): Promise<string>;
   /** Lines that must be the same on both sides in the end. */
   view(): Promise<string[]>;
   close(): Promise<void>;
@@ -41,3 +41,5 @@ export function readSteps(lines: readonly string[]): { readonly line: string; re
 
 /** Longest wait for a reply before it counts as held. */
 export const HELD_AFTER_MS = 400;
+/** A reply that must come may take its time on a busy machine. */
+export const PATIENCE_MS = 5_000;
