@@ -12,6 +12,7 @@ import { EpochsNeverFall } from './checkers/epochs-never-fall.js';
 import type { Checker, Verdict } from './checkers/checker.js';
 import { masterInEvent } from './checkers/checker.js';
 import { NoBusyLoop } from './checkers/no-busy-loop.js';
+import { OdownNeedsQuorum } from './checkers/odown-needs-quorum.js';
 import { OneConfiguration } from './checkers/one-configuration.js';
 import { OneLeader } from './checkers/one-leader.js';
 import { OneVote } from './checkers/one-vote.js';
@@ -80,6 +81,7 @@ export class World implements HostWatcher, NodeWatcher {
       new OneConfiguration(this), new EpochsNeverFall(groupOf), new OneLeader(this), new OneVote(groupOf), new OwnNodes(groupOf),
       new SavedBeforeSpoken(groupOf), new NoBusyLoop(),
       new SilentEnds(this), new TargetPromoted(this), new NoLostWrite(this), new WritesHeld(this),
+      new OdownNeedsQuorum(this),
     ];
   }
 
