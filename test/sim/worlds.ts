@@ -10,12 +10,21 @@ type Build = (seed: number) => WorldOptions;
 
 const focused = (planned: Partial<PlannedOptions>, faults: readonly FaultKind[] = []): Build => (seed) => focusedOptions(seed, planned, faults);
 
+const withNetwork = (build: Build, network: Partial<WorldOptions['network']>): Build => (seed) => {
+  const options = build(seed);
+  return { ...options, network: { ...options.network, ...network } };
+};
+
 export const WORLDS: Readonly<Record<string, Build>> = {
   drawn: drawOptions,
   /** Planned moves and nothing else. */
   moves: focused({}),
   /** Several operators at once who do not know of each other. */
   crowd: focused({ operations: ['silent', 'silent', 'stray'], meanGapMs: 800, meanStepMs: 150 }),
+  /** The same far from each other: a question takes as long as half a move. */
+  distant: withNetwork(focused({ operations: ['silent', 'silent', 'stray'], meanGapMs: 1_500, meanStepMs: 300 }), { maxDelayMs: 250 }),
+  /** Packets come late, hellos not at all. */
+  lossy: withNetwork(focused({ faults: 'all', meanGapMs: 1_500 }, ['slowMachine', 'cutOneWay']), { lossRate: 0.1, pushLossRate: 0.3 }),
   coordinated: focused({ operations: ['coordinated'] }),
   /** Sentinels fail in the middle of it. */
   restarts: focused({ faults: 'sentinels' }, ['crashSentinel', 'crashSentinel', 'slowDisk']),
