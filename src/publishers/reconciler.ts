@@ -11,59 +11,14 @@ import { sameRoute } from '../route/route.js';
 import type { Route } from '../route/route.js';
 import { millis } from '../time.js';
 import type { Millis } from '../time.js';
+import type { OutputError, OutputResult, OutputState, OutputStatus } from './output-status.js';
 import type { Published, Publisher } from './publisher.js';
+export type { OutputError, OutputResult, OutputState, OutputStatus } from './output-status.js';
 
 /** Time and timers as the reconciler needs them; tests give a fake one. `setTimer` returns what cancels it. */
 export interface ReconcilerClock {
   now(): Millis;
   setTimer(run: () => void, delayMs: number): () => void;
-}
-
-/** `frozen`: the Route is untrusted or unconfirmed and this output must not move (rules 3 and 4). */
-export type OutputState = 'published' | 'pending' | 'failing' | 'frozen';
-
-export interface OutputError {
-  readonly code: string;
-  readonly message: string;
-  readonly atMs: Millis;
-}
-
-/** How far one output is with one master. */
-export interface OutputStatus {
-  readonly output: string;
-  readonly master: string;
-  readonly state: OutputState;
-  readonly wantedOrder: number;
-  readonly wantedEpoch: number;
-  /** null until the first success. Higher than wanted when somebody newer was there first. */
-  readonly publishedOrder: number | null;
-  readonly publishedEpoch: number | null;
-  /** Since when `state` holds. */
-  readonly sinceMs: Millis;
-  /** Attempts for this wish, the running one included; re-checks of a success don't count. */
-  readonly attempts: number;
-  /** The last failure of this wish; null once it is published. */
-  readonly lastError: OutputError | null;
-  /** From the Route's change to the first read-back of its success, milliseconds; null before. */
-  readonly lagMs: number | null;
-  readonly detail: string;
-}
-
-/** One attempt that ended. */
-export interface OutputResult {
-  readonly output: string;
-  readonly master: string;
-  readonly route: Route;
-  readonly outcome: 'published' | 'failed' | 'superseded';
-  /** True where an already published Route was only looked at again. */
-  readonly recheck: boolean;
-  readonly publishedOrder: number | null;
-  readonly detail: string;
-  readonly error: OutputError | null;
-  readonly attempts: number;
-  /** Route change → now. */
-  readonly latencyMs: number;
-  readonly atMs: Millis;
 }
 
 export interface ReconcilerOptions {
@@ -80,6 +35,8 @@ export interface ReconcilerOptions {
 const FIRST_BACKOFF_MS = 100;
 const LONGEST_BACKOFF_MS = 30_000;
 const RECHECK_MS = 10_000;
+/** So long a higher order may be one that we are about to hear of. */
+export const FENCED_AFTER_MS = 30_000;
 /** How long an aborted attempt may take to wind up before the next one starts all the same: a script gets TERM, 2 s, KILL. */
 const ABORT_GRACE_MS = 3_000;
 const CLOSE_DEADLINE_MS = 5_000;
@@ -105,6 +62,8 @@ interface Pair {
   wanted: Route | null;
   changedAtMs: Millis;
   attempt: Attempt | null;
+  /** Its output was taken away: nothing begins any more. */
+  isRetired: boolean;
   cancelTimer: (() => void) | null;
   state: OutputState;
   sinceMs: Millis;
@@ -113,6 +72,8 @@ interface Pair {
   settled: Route | null;
   /** Highest order of a confirmed Route of ours that was read back here; lower ones are not applied (rule 2). */
   floorOrder: number;
+  /** Since when a higher order than the wish stands in its way. */
+  outrankedSinceMs: Millis | null;
   failures: number;
   attempts: number;
   lastError: OutputError | null;
@@ -131,15 +92,17 @@ interface Attempt {
 type Outcome = { readonly kind: 'done'; readonly published: Published | null } | { readonly kind: 'failed'; readonly error: unknown };
 
 export class Reconciler {
-  readonly #publishers: readonly Publisher[];
+  #publishers: readonly Publisher[];
   readonly #log: Log;
   readonly #clock: ReconcilerClock;
   readonly #onResult: (result: OutputResult) => void;
   readonly #recheckMs: number;
   readonly #random: () => number;
   readonly #pairs = new Map<string, Pair>();
+  /** The newest Route of each master, for outputs that come later. */
+  readonly #newest = new Map<string, Route>();
   #closing: Promise<void> | null = null;
-  #attemptEnded: (() => void) | null = null;
+  readonly #attemptEnded: (() => void)[] = [];
 
   constructor(options: ReconcilerOptions) {
     this.#publishers = options.publishers;
@@ -153,6 +116,7 @@ export class Reconciler {
   /** The newest Route of a master; attempts start before this returns. Never throws for what an output does. */
   submit(route: Route): void {
     if (this.#closing !== null) return;
+    this.#newest.set(route.master, route);
     for (const publisher of this.#publishers) this.#want(this.#pairOf(publisher, route.master), route);
   }
 
@@ -162,9 +126,33 @@ export class Reconciler {
     if (pair !== undefined && pair.wanted !== null && pair.attempt === null) this.#wake(pair);
   }
 
+  /** Whether a higher order than ours has been in the way of one of the master's outputs for long: this agent's Route is an old one. */
+  isFenced(master: string): boolean {
+    return [...this.#pairs.values()].some((pair) => pair.master === master && pair.state === 'fenced');
+  }
+
+  /**
+   * An operator's word: the master's present Route is published whatever order stands there. Returns the outputs that were told; a
+   * frozen one is not, since an agent that is cut off must not overrule anybody.
+   */
+  force(master: string): string[] {
+    const pairs = [...this.#pairs.values()].filter(({ master: name, publisher, wanted }) =>
+      name === master && wanted !== null && wanted.confirmed && wanted.trusted && mayReach(publisher, wanted));
+    for (const pair of pairs) {
+      this.#log.warn({ output: pair.publisher.name, master, order: pair.wanted?.order }, 'forced by an operator');
+      Object.assign(pair, { floorOrder: -1, outrankedSinceMs: null, settled: null, failures: 0, published: null });
+      if (pair.attempt !== null) this.#supersede(pair, pair.attempt);
+      this.#setState(pair, 'pending');
+      pair.publisher.forceNext?.(master);
+      this.#wake(pair);
+    }
+    return pairs.map((pair) => pair.publisher.name);
+  }
+
   /** The master is no longer monitored: every output withdraws it, except those that are frozen (rule 4: deletions included). */
   forget(master: string): void {
     if (this.#closing !== null) return;
+    this.#newest.delete(master);
     for (const pair of [...this.#pairs.values()].filter((candidate) => candidate.master === master && candidate.wanted !== null)) {
       pair.wanted = null;
       pair.changedAtMs = this.#clock.now();
@@ -172,6 +160,31 @@ export class Reconciler {
       if (pair.state === 'frozen') this.#log.warn({ output: pair.publisher.name, master }, 'forgotten while frozen, left as it is');
       this.#wake(pair);
     }
+  }
+
+  /**
+   * Other outputs from now on. Those that are not in `publishers` are closed and what they published stays; new ones get the newest Route
+   * of every master. Resolves when the old ones are closed and the new ones have begun.
+   */
+  async replace(publishers: readonly Publisher[]): Promise<void> {
+    const gone = this.#publishers.filter((publisher) => !publishers.includes(publisher));
+    const fresh = publishers.filter((publisher) => !this.#publishers.includes(publisher));
+    const retired = [...this.#pairs.values()].filter((pair) => gone.includes(pair.publisher));
+    this.#publishers = publishers.filter((publisher) => !fresh.includes(publisher));
+    for (const pair of retired) this.#retire(pair);
+    while (retired.some((pair) => pair.attempt !== null)) await new Promise<void>((resolve) => { this.#attemptEnded.push(resolve); });
+    // The names are free only now: a new output of an old one's name is another pair.
+    for (const pair of retired) this.#drop(pair);
+    await Promise.all(gone.map((publisher) => this.#closeOne(publisher)));
+    if (this.#closing !== null) return;
+    this.#publishers = publishers;
+    for (const publisher of fresh) for (const route of this.#newest.values()) this.#want(this.#pairOf(publisher, route.master), route);
+  }
+
+  #retire(pair: Pair): void {
+    pair.isRetired = true;
+    this.#clearTimer(pair);
+    if (pair.attempt !== null) this.#supersede(pair, pair.attempt);
   }
 
   /** All pairs, by output in the order given, then by master. */
@@ -194,7 +207,7 @@ export class Reconciler {
       if (pair.attempt !== null) this.#supersede(pair, pair.attempt);
     }
     const idle = (): boolean => [...this.#pairs.values()].every((pair) => pair.attempt === null);
-    while (!idle()) await new Promise<void>((resolve) => { this.#attemptEnded = resolve; });
+    while (!idle()) await new Promise<void>((resolve) => { this.#attemptEnded.push(resolve); });
     await Promise.all(this.#publishers.map((publisher) => this.#closeOne(publisher)));
     this.#pairs.clear();
   }
@@ -220,8 +233,8 @@ export class Reconciler {
     if (known !== undefined) return known;
     const now = this.#clock.now();
     const pair: Pair = {
-      publisher, master, wanted: null, changedAtMs: now, attempt: null, cancelTimer: null, state: 'pending', sinceMs: now, published: null,
-      settled: null, floorOrder: -1, failures: 0, attempts: 0, lastError: null, lagMs: null, detail: '',
+      publisher, master, wanted: null, changedAtMs: now, attempt: null, isRetired: false, cancelTimer: null, state: 'pending', sinceMs: now, published: null,
+      settled: null, floorOrder: -1, outrankedSinceMs: null, failures: 0, attempts: 0, lastError: null, lagMs: null, detail: '',
     };
     this.#pairs.set(key, pair);
     return pair;
@@ -237,7 +250,7 @@ export class Reconciler {
     pair.wanted = route;
     if (before !== null && sameRoute(before, route)) return;
     // A new life of a forgotten master: its epochs may start over.
-    if (before === null) Object.assign(pair, { published: null, settled: null, floorOrder: -1 });
+    if (before === null) Object.assign(pair, { published: null, settled: null, floorOrder: -1, outrankedSinceMs: null });
     if (before === null || differs(pair.publisher, before, route)) {
       pair.changedAtMs = this.#clock.now();
       pair.failures = pair.attempts = 0;
@@ -259,15 +272,35 @@ export class Reconciler {
       return;
     }
     this.#clearTimer(pair);
-    if (this.#closing !== null) return;
+    if (this.#closing !== null || pair.isRetired) return;
     if (wanted === null && pair.state === 'frozen') return this.#drop(pair);
     if (wanted !== null && !mayReach(pair.publisher, wanted)) return this.#setState(pair, 'frozen');
     if (wanted !== null && isStale(pair, wanted)) {
       const { publisher, master, floorOrder } = pair;
-      this.#log.warn({ output: publisher.name, master, order: wanted.order, publishedOrder: floorOrder }, 'lower order held back');
-      return this.#setState(pair, 'pending');
+      const fields = { output: publisher.name, master, order: wanted.order, publishedOrder: floorOrder };
+      if (pair.outrankedSinceMs === null) this.#log.warn(fields, 'lower order held back');
+      return this.#outranked(pair, wanted, null);
     }
     this.#start(pair);
+  }
+
+  /** A higher order than ours is there. Either it will be ours in a moment, or an operator has to look (rule 2). */
+  #outranked(pair: Pair, wanted: Route, attempt: Attempt | null): void {
+    const now = this.#clock.now();
+    pair.outrankedSinceMs ??= now;
+    const leftMs = pair.outrankedSinceMs + FENCED_AFTER_MS - now;
+    if (leftMs > 0) {
+      this.#setState(pair, 'pending');
+      return this.#wakeLater(pair, Math.min(this.#recheckMs, leftMs));
+    }
+    if (pair.state !== 'fenced') {
+      const order = pair.published?.order ?? pair.floorOrder;
+      const fields = { output: pair.publisher.name, master: pair.master, order: wanted.order, publishedOrder: order };
+      this.#log.error(fields, `fenced: a higher order is published; "pointsman publish ${pair.master} --force" overrules it`);
+      this.#setState(pair, 'fenced');
+      this.#report(pair, attempt, wanted, 'fenced', null);
+    }
+    this.#wakeLater(pair, this.#recheckMs * (0.8 + 0.4 * this.#random()));
   }
 
   #start(pair: Pair): void {
@@ -276,7 +309,7 @@ export class Reconciler {
     const attempt: Attempt = { route, recheck, controller: new AbortController(), superseded: false, cancelTimers: [] };
     pair.attempt = attempt;
     if (!recheck || pair.failures > 0) pair.attempts++;
-    if (!recheck && pair.failures === 0) this.#setState(pair, 'pending');
+    if (!recheck && pair.failures === 0 && pair.state !== 'fenced') this.#setState(pair, 'pending');
     const { deadlineMs } = publisher;
     const expire = (): void => {
       const message = `${publisher.name} took longer than ${deadlineMs} ms for ${pair.master}`;
@@ -314,9 +347,7 @@ export class Reconciler {
     if (outcome.kind === 'failed') this.#fail(pair, attempt, outcome.error);
     else if (outcome.published === null || attempt.route === null) this.#withdrawn(pair);
     else this.#succeed(pair, attempt, attempt.route, outcome.published);
-    const ended = this.#attemptEnded;
-    this.#attemptEnded = null;
-    ended?.();
+    for (const resolve of this.#attemptEnded.splice(0)) resolve();
   }
 
   #withdrawn(pair: Pair): void {
@@ -338,7 +369,9 @@ export class Reconciler {
     }
     this.#report(pair, attempt, route, 'published', null);
     if (pair.wanted === null || !sameRoute(pair.wanted, route)) return this.#wake(pair);
-    this.#setState(pair, foreign ? 'pending' : 'published');
+    if (foreign) return this.#outranked(pair, route, attempt);
+    pair.outrankedSinceMs = null;
+    this.#setState(pair, 'published');
     this.#wakeLater(pair, this.#recheckMs * (0.8 + 0.4 * this.#random()));
   }
 
@@ -362,10 +395,10 @@ export class Reconciler {
     this.#wakeLater(pair, backoffMs(pair.failures) * (1 - this.#random() / 4));
   }
 
-  #report(pair: Pair, attempt: Attempt, route: Route, outcome: OutputResult['outcome'], error: OutputError | null): void {
+  #report(pair: Pair, attempt: Attempt | null, route: Route, outcome: OutputResult['outcome'], error: OutputError | null): void {
     const now = this.#clock.now();
     const result: OutputResult = {
-      output: pair.publisher.name, master: pair.master, route, outcome, recheck: attempt.recheck,
+      output: pair.publisher.name, master: pair.master, route, outcome, recheck: attempt?.recheck ?? false,
       publishedOrder: pair.published?.order ?? null, detail: outcome === 'published' ? pair.detail : '',
       error, attempts: pair.attempts, latencyMs: now - pair.changedAtMs, atMs: now,
     };
@@ -385,7 +418,7 @@ export class Reconciler {
 
   #wakeLater(pair: Pair, delayMs: number): void {
     this.#clearTimer(pair);
-    if (this.#closing === null) pair.cancelTimer = this.#clock.setTimer(() => this.#wake(pair), delayMs);
+    if (this.#closing === null && !pair.isRetired) pair.cancelTimer = this.#clock.setTimer(() => this.#wake(pair), delayMs);
   }
 
   #clearTimer(pair: Pair): void {
