@@ -90,7 +90,8 @@ function testState(subject: Subject): void {
     subject.publisher = await fixture.restart();
     await subject.publisher.apply(routeOf({ ...first, previous: null }), never());
     expect(await fixture.seen('cache')).toEqual(A);
-    expect(await fixture.writes?.()).toBe(writes);
+    // What lets go at the stop has to take again.
+    if (fixture.whenIsolated !== 'lets-go') expect(await fixture.writes?.()).toBe(writes);
     await subject.publisher.apply(second, never());
     expect(await fixture.seen('cache')).toEqual(B);
   });

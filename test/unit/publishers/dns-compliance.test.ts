@@ -44,7 +44,7 @@ publisherCompliance('dns', async () => {
     seen: async (master): Promise<Address | null> => {
       const reply = await query(port, `_redis._tcp.${master}.${ORIGIN}`);
       const service = reply.answers?.find((record) => record.type === 'SRV');
-      const address = reply.additionals?.find((record) => record.type === 'A' || record.type === 'AAAA');
+      const address = reply.additionals?.flatMap((record) => (record.type === 'A' || record.type === 'AAAA' ? [record] : []))[0];
       return service === undefined || address === undefined ? null : { host: String(address.data), port: service.data.port };
     },
     whenIsolated: 'answers',
