@@ -193,7 +193,10 @@ export class VipPublisher implements Publisher {
   async #awaitLoser(vip: VipSettings, { master, previous }: Route, signal: AbortSignal): Promise<void> {
     if (previous === null || this.#options.isKnownDown(master, previous)) return;
     const until = (this.#followed.get(master)?.sinceMs ?? 0) + LOSER_GRACE_MS;
-    while (performance.now() < until && (await answersTcp(vip.ip, previous.port, signal))) await sleep(GRACE_POLL_MS, undefined, { signal });
+    while (performance.now() < until && (await answersTcp(vip.ip, previous.port))) {
+      signal.throwIfAborted();
+      await sleep(GRACE_POLL_MS);
+    }
   }
 
   async #release(vip: VipSettings, why: string, signal: AbortSignal): Promise<void> {
