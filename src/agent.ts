@@ -217,7 +217,7 @@ export class Agent {
   async #openAdmin(): Promise<void> {
     const section = this.#options.config?.admin ?? null;
     if (section === null) return;
-    const status = (): AgentStatus => statusOf(this.sentinel.state, this.#reconciler.status());
+    const status = (): AgentStatus => statusOf(this.sentinel.state, this.#reconciler.status(), this.sentinel.missingRights);
     const pages = { status, feed: this.#feed, publish: (master: string, force: boolean) => this.#publishAgain(master, force) };
     this.#admin = await startAdminServer(section.listen, pages, this.#log.child({ part: 'admin' }));
     this.#log.info({ address: formatAddress(this.#admin.address) }, 'admin listens');

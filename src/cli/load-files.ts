@@ -61,7 +61,9 @@ function zoneFaultsOf(config: PointsmanConfig, file: ConfFile | null): string[] 
 
 const ignore = (): void => undefined;
 
-/** Ends the program with every fault on its own line. */
-export function refuseFaults(faults: readonly string[]): never {
+/** Ends the program with every fault on its own line. Nothing wrong but that the state can't be kept has a status of its own. */
+export function refuseFaults(faults: readonly string[], file: ConfFile | null = null): never {
+  const isOnlyUnwritable = file !== null && file.writeFault !== null && file.faults.length === 1;
+  if (isOnlyUnwritable) throw new FatalError('STATE_UNWRITABLE', faults.join('\n'), EXIT.stateUnwritable);
   throw new FatalError('CONFIG_INVALID', faults.join('\n'), EXIT.badConfig);
 }
