@@ -187,6 +187,32 @@ whenPossible('one host', () => {
     });
   });
 
+  test('is announced both ways at 0, 1, 3 and 10 s, and anew after a heal', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'pointsman-arping-'));
+    const arping = join(folder, 'arping.sh');
+    writeFileSync(arping, `#!/bin/bash\necho "$(date +%s%3N) $*" >> ${folder}/calls\nexec arping "$@"\n`, { mode: 0o755 });
+    const calls = (): [number, string][] => (existsSync(join(folder, 'calls')) ? readFileSync(join(folder, 'calls'), 'utf8').trim().split('\n') : [])
+      .map((line) => [Number(line.split(' ')[0]), line.slice(line.indexOf(' ') + 1)]);
+    const publisher = new VipPublisher({
+      vips: [vip({ whenIsolated: 'keep' })], isKnownDown: () => true, isFenced: () => false, wake: () => undefined, log: captureLog().log,
+      programs: { ip: [...host().wrap, 'ip'], arping: [...host().wrap, arping], ndptool: null },
+    });
+    await publisher.apply(here, signal());
+    await waitFor(() => calls().length >= 8, 'eight announcements', 20_000);
+    const startMs = calls()[0]?.[0] ?? 0;
+    for (const kind of ['-U', '-A']) {
+      const at = calls().filter(([, words]) => words === `-q -c 1 ${kind} -I eth0 10.0.0.100`).map(([ms]) => ms - startMs);
+      expect(at).toHaveLength(4);
+      // The machine may be slow, never early.
+      [0, 900, 2_900, 9_900].forEach((dueMs, index) => expect(at[index]).toBeGreaterThanOrEqual(dueMs));
+    }
+    await publisher.apply(routeOf({ primary: A, trusted: false }), signal());
+    await publisher.apply(here, signal());
+    await waitFor(() => calls().length >= 10, 'the announcement after the heal', 10_000);
+    await publisher.close();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
   test('dad: an address that somebody has is not taken, a free one is', async () => {
     const other = network.hosts[1] as Host;
     await other.ipCommand('addr add 10.0.0.100/32 dev eth0');
