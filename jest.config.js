@@ -14,6 +14,6 @@ const project = (name) => ({
 });
 
 export default {
-  projects: ['tidy', 'unit', 'golden', 'sim', 'conformance', 'integration'].map(project),
+  projects: ['tidy', 'unit', 'golden', 'sim', 'conformance', 'integration', 'lab'].map(project),
   testTimeout: 60_000,
 };

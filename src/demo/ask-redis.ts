@@ -11,14 +11,18 @@ import type { RespValue } from '../sentinel/wire/resp-value.js';
 
 const DEADLINE_MS = 2000;
 
+/** Where a node listens: an address, or the path of a Unix socket, which is there whatever becomes of the network. */
+export type Door = Address | { readonly path: string };
+
 /** The reply, errors included. Rejects with AgentError LINK_FAILED when there is none in time. */
-export function askRedis(address: Address, argv: readonly string[], deadlineMs = DEADLINE_MS): Promise<RespValue> {
+export function askRedis(door: Door, argv: readonly string[], deadlineMs = DEADLINE_MS): Promise<RespValue> {
   return new Promise((resolve, reject) => {
     const decoder = new RespReplyDecoder();
-    const socket = connect({ host: address.host, port: address.port, noDelay: true });
+    const socket = connect('path' in door ? { path: door.path } : { host: door.host, port: door.port, noDelay: true });
     const fail = (reason: string, cause?: unknown): void => {
       socket.destroy();
-      reject(new AgentError('LINK_FAILED', `${formatAddress(address)} ${argv.slice(0, 2).join(' ')}: ${reason}`, { argv }, { cause }));
+      const name = 'path' in door ? door.path : formatAddress(door);
+      reject(new AgentError('LINK_FAILED', `${name} ${argv.slice(0, 2).join(' ')}: ${reason}`, { argv }, { cause }));
     };
     const late = setTimeout(() => fail(`no answer in ${deadlineMs} ms`), deadlineMs);
     socket.once('connect', () => socket.write(encodeCommand(argv)));

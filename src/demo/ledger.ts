@@ -33,6 +33,22 @@ interface Receipt {
   readonly atMs: number;
 }
 
+/** Numbers `first..last` that one batch brought through; both times by the wall clock, in ms. */
+export interface WrittenRun {
+  readonly first: number;
+  readonly last: number;
+  readonly master: Address;
+  readonly sentMs: number;
+  readonly acknowledgedMs: number;
+}
+
+export interface LedgerOptions {
+  /** Several ledgers on one master need a key each; default {@link LEDGER_KEY}. */
+  readonly key?: string;
+  /** Hears of everything that is acknowledged, for those who judge losses themselves. */
+  readonly onWritten?: (run: WrittenRun) => void;
+}
+
 /** Losses that no earlier audit has counted. */
 export interface Audit {
   /** Acknowledged by an earlier master. */
@@ -46,6 +62,8 @@ export interface Audit {
 export class Ledger {
   readonly #resolve: () => Promise<Address | null>;
   readonly #perSecond: number;
+  readonly #key: string;
+  readonly #onWritten: ((run: WrittenRun) => void) | undefined;
   readonly #receipts: Receipt[] = [];
   readonly #reigns: Reign[] = [];
   readonly #counted = new Set<number>();
@@ -59,9 +77,11 @@ export class Ledger {
   failedConnects = 0;
 
   /** `resolve` gives the address behind the name, or null when DNS has none. */
-  constructor(resolve: () => Promise<Address | null>, perSecond: number) {
+  constructor(resolve: () => Promise<Address | null>, perSecond: number, options: LedgerOptions = {}) {
     this.#resolve = resolve;
     this.#perSecond = perSecond;
+    this.#key = options.key ?? LEDGER_KEY;
+    this.#onWritten = options.onWritten;
   }
 
   /** The addresses written to so far, in order; the last one is the present. */
@@ -87,13 +107,11 @@ export class Ledger {
   async audit(master: Address): Promise<Audit> {
     const settled = this.#receipts.length;
     const present = this.#reigns.length - 1;
-    const held = await readLedger(master);
+    const held = await readLedger(master, this.#key);
     const audit = { lostBefore: 0, oldestLossMs: null as number | null, lostNow: 0 };
     for (const receipt of this.#receipts.slice(0, settled)) {
       for (let number = receipt.first; number <= receipt.last; number++) {
-        // Redis counts bits from the most significant one.
-        const isHeld = ((held[number >> 3] ?? 0) & (0x80 >> (number & 7))) !== 0;
-        if (isHeld || this.#counted.has(number)) continue;
+        if (isHeld(held, number) || this.#counted.has(number)) continue;
         this.#counted.add(number);
         if (receipt.reign === present) audit.lostNow++;
         else audit.lostBefore++;
@@ -150,7 +168,8 @@ export class Ledger {
   async #writeBatch(redis: Redis, master: Address, count: number): Promise<boolean> {
     const first = this.#next;
     this.#next += count;
-    const commands = Array.from({ length: count }, (_, index) => ['setbit', LEDGER_KEY, first + index, 1]);
+    const sentMs = Date.now();
+    const commands = Array.from({ length: count }, (_, index) => ['setbit', this.#key, first + index, 1]);
     const replies = await redis.pipeline(commands).exec().catch(() => null);
     // No replies at all: every one is refused.
     const refused = commands.map((_, index) => replies?.[index]?.[0] !== null);
@@ -158,7 +177,20 @@ export class Ledger {
       if (refused[index] === true) this.refusedWrites++;
       else this.#acknowledge(first + index, master);
     }
+    this.#tell(first, refused, master, sentMs);
     return !refused.includes(true);
+  }
+
+  /** Runs of accepted numbers between refused ones. */
+  #tell(first: number, refused: readonly boolean[], master: Address, sentMs: number): void {
+    if (this.#onWritten === undefined) return;
+    const acknowledgedMs = Date.now();
+    for (let start = refused.indexOf(false); start >= 0; ) {
+      const next = refused.indexOf(true, start);
+      const end = next < 0 ? refused.length : next;
+      this.#onWritten({ first: first + start, last: first + end - 1, master, sentMs, acknowledgedMs });
+      start = refused.indexOf(false, end);
+    }
   }
 
   #acknowledge(number: number, master: Address): void {
@@ -175,6 +207,12 @@ export class Ledger {
   }
 }
 
+/** Whether a ledger's value, as GET gives it, has the number. */
+export function isHeld(value: Buffer, number: number): boolean {
+  // Redis counts bits from the most significant one.
+  return ((value[number >> 3] ?? 0) & (0x80 >> (number & 7))) !== 0;
+}
+
 /** No retries, no queue, a deadline on everything: the ledger decides itself what an error means. */
 function connectPlainly({ host, port }: Address): Redis {
   const redis = new Redis({
@@ -186,11 +224,11 @@ function connectPlainly({ host, port }: Address): Redis {
   return redis;
 }
 
-async function readLedger(master: Address): Promise<Buffer> {
+async function readLedger(master: Address, key: string): Promise<Buffer> {
   const redis = connectPlainly(master);
   try {
     await redis.connect();
-    return (await redis.getBuffer(LEDGER_KEY)) ?? Buffer.alloc(0);
+    return (await redis.getBuffer(key)) ?? Buffer.alloc(0);
   } finally {
     redis.disconnect();
   }

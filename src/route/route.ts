@@ -26,7 +26,7 @@ export interface Route {
   /** Fencing order: 2 x configEpoch, or 2 x D - 1 while prepared with done-epoch D. A lower one never overwrites a higher one. */
   readonly order: number;
   readonly phase: RoutePhase;
-  /** False while this sentinel hears no majority of its peers, or is in TILT. Outputs then freeze (publishing.md, rule 4). */
+  /** False while this sentinel hears no majority of its peers; in TILT until a majority has told its configuration since. Outputs then freeze. */
   readonly trusted: boolean;
   /** False until a quorum (or, alone, the master's own INFO) has confirmed the state file after a start. */
   readonly confirmed: boolean;

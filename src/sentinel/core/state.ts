@@ -297,7 +297,7 @@ export interface PublishedView {
   confirmed: boolean;
   /** Peers whose hello named the same master and configEpoch since the start. */
   readonly confirmedBy: Set<RunId>;
-  /** False while no majority of the group answers for `isolationAfterMs`, or in TILT. */
+  /** False while no majority of the group answers for `isolationAfterMs`; in TILT until a majority has sent its hello since. */
   trusted: boolean;
   role: 'leader' | 'observer';
   /** The primary before this one; null until a change was seen. */

@@ -11,6 +11,9 @@ import type { SentinelState } from './state.js';
 import type { Turn } from './turn.js';
 import { announceText, touch } from './turn.js';
 
+/** Why a planned move is refused meanwhile: its election would stand still, and whoever asked for it would wait for half a minute. */
+export const IN_TILT = 'NOQUORUM this sentinel is in TILT, ask another one';
+
 /** At the start of every turn; `previousMs` is always the turn before. */
 export function checkTilt(turn: Turn): void {
   const { state, now } = turn;

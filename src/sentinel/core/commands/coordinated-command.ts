@@ -12,6 +12,7 @@ import { makeAddress } from '../hosts.js';
 import { selectReplica, whyNotEligible } from '../promotion.js';
 import { replicaAt } from '../silent/consensus.js';
 import type { Master, NodeAddress } from '../state.js';
+import { IN_TILT } from '../tilt.js';
 import type { Turn } from '../turn.js';
 import { announce, log, touch } from '../turn.js';
 
@@ -33,6 +34,7 @@ export function coordinatedFailover(turn: Turn, client: number, args: readonly s
 }
 
 function whyNot(turn: Turn, master: Master, target: NodeAddress | null): string | null {
+  if (turn.state.tiltSinceMs !== null) return IN_TILT;
   if (master.silent !== null) return 'ERR Failover is already in progress';
   if (master.failover !== null) return 'INPROG Failover already in progress';
   const obstacle = whyNotCoordinated(master);

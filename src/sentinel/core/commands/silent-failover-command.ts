@@ -19,6 +19,7 @@ import { hasUnansweredVote, heldUntilMs, isFreshlyBorn } from '../silent/votes.j
 import { requestInfo } from '../monitor.js';
 import type { ElectionPurpose, Master, NodeAddress, Peer } from '../state.js';
 import { isDisconnected, refOf } from '../state.js';
+import { IN_TILT } from '../tilt.js';
 import type { Turn } from '../turn.js';
 import { nameOf, touch } from '../turn.js';
 
@@ -43,6 +44,7 @@ export function silentFailover(turn: Turn, client: number, args: readonly string
   const parsed = parseAddress(second);
   const target = parsed === null ? null : makeAddress(turn, parsed.host, parsed.port);
   if (target === null) return error('ERR Invalid target, expected ip:port');
+  if (turn.state.tiltSinceMs !== null) return error(IN_TILT);
   touch(turn, name);
   if (phase === 'prepare') return prepare(turn, master, client, target);
   return conclude(turn, master, client, target, phase);
