@@ -42,6 +42,8 @@ export interface VipLabOptions {
   /** More lines of every sentinel.conf. */
   readonly conf?: readonly string[];
   readonly withVips?: boolean;
+  /** The client that writes through the VIPs; default: with VIPs, yes. */
+  readonly withClient?: boolean;
 }
 
 const textTo = (host: string, port: number): string => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`);
@@ -51,6 +53,7 @@ export class VipLab {
   readonly children = new Children(this.folder);
   readonly network = Network.open(3);
   readonly #redis = new Map<string, { argv: readonly string[]; child: Child }>();
+  #spelled = (yaml: string): string => yaml;
   readonly #agents = new Map<Host, { argv: readonly string[]; child: Child }>();
 
   constructor(readonly options: VipLabOptions = {}) {
@@ -72,10 +75,11 @@ export class VipLab {
   }
 
   /** cache on host 1, sessions on host 2, replicas everywhere else. */
-  async start(): Promise<void> {
+  async start(spelled: (yaml: string) => string = (yaml) => yaml): Promise<void> {
+    this.#spelled = spelled;
     for (const host of this.network.hosts) for (const group of GROUPS) this.startRedis(host, group, group === CACHE ? this.host(1) : this.host(2));
     for (const host of this.network.hosts) this.startAgent(host);
-    if (this.options.withVips === false) return;
+    if (this.options.withVips === false || this.options.withClient === false) return;
     writeFileSync(this.clientFile, '');
     const targets = GROUPS.flatMap(({ vips, port }) => vips.map((vip) => textTo(vip, port)));
     const script = join(ROOT, 'test/integration/vip-client.mjs');
@@ -120,10 +124,10 @@ export class VipLab {
       ]), ...conf, '',
     ].join('\n'));
     const vips = GROUPS.flatMap(({ name, vips: addresses }) => addresses.map((address) => `  - { master: ${name}, address: "${address}", interface: eth0 }`));
-    writeFileSync(join(folder, 'pointsman.yaml'), [
+    writeFileSync(join(folder, 'pointsman.yaml'), this.#spelled([
       'sentinel: { config: sentinel.conf }', 'admin: { listen: "127.0.0.1:9126" }', 'log: { format: text }', `journal: { path: ${join(folder, 'journal')} }`,
       ...(withVips ? ['vip:', ...vips] : []), ...yaml, '',
-    ].join('\n'));
+    ].join('\n')));
     for (const path of [folder, join(folder, 'sentinel.conf'), join(folder, 'pointsman.yaml')]) chownSync(path, NOBODY, NOBODY);
   }
 
