@@ -162,6 +162,11 @@ export class Reconciler {
     if (pair !== undefined && pair.wanted !== null && pair.attempt === null) this.#wake(pair);
   }
 
+  /** {@link recheck} for every output of a master. */
+  recheckAll(master: string): void {
+    for (const publisher of this.#publishers) this.recheck(publisher.name, master);
+  }
+
   /** The master is no longer monitored: every output withdraws it, except those that are frozen (rule 4: deletions included). */
   forget(master: string): void {
     if (this.#closing !== null) return;
