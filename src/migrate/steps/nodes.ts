@@ -137,10 +137,15 @@ export async function restore(context: Context): Promise<Facts> {
   }
   for (const { address, autoRevert } of saved.sentinels) {
     if (autoRevert === null) continue;
-    const back = async (): Promise<void> => void (await context.links.ask(address, ['SENTINEL', 'SET', context.plan.master, AUTO_REVERT, autoRevert]));
+    const back = (): Promise<void> => restoreSentinel(context, address, autoRevert);
     problems.push(...await withTries(context, back, `sentinel ${formatAddress(address)} keeps ${AUTO_REVERT} no (it was ${autoRevert})`));
   }
   return { problems };
+}
+
+async function restoreSentinel({ links, plan }: Context, address: Address, autoRevert: string): Promise<void> {
+  const status = pairsOf(await links.ask(address, ['SENTINEL', 'SILENT-FAILOVER', plan.master, 'status']));
+  if (status.get('auto-revert') !== autoRevert) await links.ask(address, ['SENTINEL', 'SET', plan.master, AUTO_REVERT, autoRevert]);
 }
 
 const describe = ({ settings }: SavedNode): string => `they were ${Object.entries(settings).map(([name, value]) => `${name} ${value}`).join(', ')}`;
