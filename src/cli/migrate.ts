@@ -150,6 +150,8 @@ async function choose(reason: string, { yes, onFailure }: Settings): Promise<'ab
 
 async function question(text: string): Promise<string> {
   const asking = createInterface({ input: process.stdin, output: process.stdout });
+  // A terminal that asks keeps Ctrl-C for itself.
+  asking.on('SIGINT', () => process.kill(process.pid, 'SIGINT'));
   try {
     return (await asking.question(text)).trim();
   } finally {

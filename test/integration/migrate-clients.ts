@@ -69,13 +69,14 @@ export interface ClientReport {
 export class MigrateClients {
   readonly writers: readonly Writer[];
   readonly pools: readonly (readonly Writer[])[];
-  readonly pinned: Writer;
+  /** Null: nobody knows a fixed address. */
+  readonly pinned: Writer | null;
   readonly transactions: Writer;
   readonly waiters: readonly Waiter[];
   readonly #probes: readonly DnsProbe[];
   readonly #errors = new Map<Writer, number>();
 
-  constructor(site: SilentLab, pinnedTo: Address) {
+  constructor(site: SilentLab, pinnedTo: Address | null) {
     const { port } = site.node(0).address;
     this.#probes = site.agents.map(({ dnsPort }) => new DnsProbe({ host: '127.0.0.1', port: dnsPort ?? 0 }, NAME));
     const finderAt = (index: number): Finder => ({
@@ -90,9 +91,9 @@ export class MigrateClients {
     this.pools = [0, 1].map((pool) => Array.from({ length: POOL_SIZE }, (_, index) =>
       new Writer({ name: `pool${pool}-${index}`, finder: finderAt(pool), everyMs: WRITE_EVERY_MS })));
     const fixed: Finder = { find: () => Promise.resolve(pinnedTo) };
-    this.pinned = new Writer({ name: 'pinned', finder: fixed, everyMs: WRITE_EVERY_MS, refusedPauseMs: PINNED_PAUSE_MS });
+    this.pinned = pinnedTo === null ? null : new Writer({ name: 'pinned', finder: fixed, everyMs: WRITE_EVERY_MS, refusedPauseMs: PINNED_PAUSE_MS });
     this.transactions = new Writer({ name: 'multi', finder: finderAt(2), everyMs: 1, transactions: true });
-    this.writers = [...this.pools.flat(), this.pinned, this.transactions];
+    this.writers = [...this.pools.flat(), ...(this.pinned === null ? [] : [this.pinned]), this.transactions];
     this.waiters = [
       new Waiter('subscriber', finderAt(0), [['SUBSCRIBE', 'news']]),
       new Waiter('blpop', finderAt(1), [['BLPOP', 'never:pushed', '0']]),
@@ -120,7 +121,7 @@ export class MigrateClients {
     });
     return [
       ...this.pools.map((writers, index) => pool(`pool ${index + 1} by DNS`, writers)),
-      pool('pinned', [this.pinned]),
+      ...(this.pinned === null ? [] : [pool('pinned', [this.pinned])]),
       pool('MULTI loop', [this.transactions]),
       ...this.waiters.map(({ name, refused }): ClientReport => ({ name, errors: refused, blindMs: null })),
     ];

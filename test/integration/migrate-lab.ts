@@ -39,9 +39,9 @@ export class MigrateLab {
     this.journal = join(this.site.lab.folder, `journal${this.#journals++}.ndjson`);
   }
 
-  /** Six clients at work; the pinned one at `pinnedTo`. */
-  async withClients(pinnedTo: RedisNode): Promise<MigrateClients> {
-    this.clients = new MigrateClients(this.site, pinnedTo.address);
+  /** Six clients at work, the pinned one at `pinnedTo`; without that, five. */
+  async withClients(pinnedTo: RedisNode | null): Promise<MigrateClients> {
+    this.clients = new MigrateClients(this.site, pinnedTo?.address ?? null);
     this.clients.start();
     const { writers } = this.clients;
     await waitFor('every client writing', 20_000, () => writers.every(({ acknowledged }) => acknowledged.length > 10));

@@ -55,7 +55,8 @@ describe('a journal', () => {
   });
 
   test('every cut of its text is readable', () => {
-    const text = [first, { kind: 'saved', at: 2, saved: savedAs('é') }, { kind: 'end', at: 3, step: 'save', ms: 1, facts: {} }].map((each) => `${JSON.stringify(each)}\n`).join('');
+    const lines = [first, { kind: 'saved', at: 2, saved: savedAs('é') }, { kind: 'end', at: 3, step: 'save', ms: 1, facts: {} }];
+    const text = lines.map((each) => `${JSON.stringify(each)}\n`).join('');
     for (let length = 0; length <= text.length; length++) {
       const { entries, wholeBytes } = parseJournal(text.slice(0, length), path);
       expect(entries).toHaveLength(text.slice(0, length).split('\n').length - 1);
