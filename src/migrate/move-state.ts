@@ -92,5 +92,6 @@ export const isOpen = ({ closed }: MoveState): boolean => closed === null || clo
 /** A move that ended with leftovers, as one that can be tidied up again. */
 export function reopen(move: MoveState): MoveState {
   if (move.closed === null) return move;
-  return { ...move, closed: null, finished: new Map([...move.finished].filter(([step]) => step !== 'restore' && step !== 'report')) };
+  const isWhole = (step: Step, { facts }: Finished): boolean => step !== 'report' && !(Array.isArray(facts['problems']) && facts['problems'].length > 0);
+  return { ...move, closed: null, finished: new Map([...move.finished].filter(([step, finished]) => isWhole(step, finished))) };
 }

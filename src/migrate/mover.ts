@@ -50,6 +50,8 @@ const STEPS: Readonly<Record<Exclude<Step, 'preflight'>, (context: Context) => P
 };
 const LOOK_TRIES = 30;
 const MOST_FAILURES = 3;
+/** Down-after, an election and a promotion, on a site with default settings. */
+const FAILOVER_PATIENCE_MS = 60_000;
 const RETRY_MS = 1_000;
 const DEFAULT_DOWN_AFTER_MS = 30_000;
 const NEVER = new AbortController().signal;
@@ -125,6 +127,18 @@ export class Mover {
     }
   }
 
+  /** A dead original is the sentinels' matter first: what they make of it decides whether there is a way back. */
+  async #lookUntilDecided(): Promise<World> {
+    const { plan } = this.#move;
+    const deadlineMs = performance.now() + FAILOVER_PATIENCE_MS;
+    for (;;) {
+      const world = await this.#look();
+      const isOpen = sameAddress(world.master, plan.original) && !(await this.#links.isAlive(plan.original));
+      if (!isOpen || performance.now() > deadlineMs) return world;
+      await sleep(RETRY_MS);
+    }
+  }
+
   async #run(step: Step, world: World): Promise<void> {
     if (step === 'preflight') throw new AgentError('MOVE_FAILED', 'a journal begins behind its preflight');
     const context = await this.#contextFor(step, world);
@@ -147,7 +161,7 @@ export class Mover {
   }
 
   async #afterFailure(step: Step, reason: string, ms: number): Promise<void> {
-    const world = await this.#look();
+    const world = await this.#lookUntilDecided();
     const isForward = this.#move.back === null && sameAddress(world.master, this.#move.plan.original);
     if (isForward) {
       const inWindow = world.silent === 'prepared' && world.tainted === '';

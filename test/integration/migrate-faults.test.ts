@@ -2,13 +2,16 @@
  * What can go wrong while `pointsman migrate` runs, on real processes: each fault ends the move one way or the other, with one clear
  * sentence, nothing left paused or writable, and everything restored at those that can be reached.
  */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatAddress } from '../../src/sentinel/wire/address.js';
 import { ConsulServer } from './consul-lab.js';
 import { MASTER_NAME, ask, textOf, waitFor, type RedisNode } from './lab.js';
 import { MigrateLab, type Ran } from './migrate-lab.js';
+
+// Each begins where the one before it ended: a second try would begin in the middle of the first.
+jest.retryTimes(0);
 
 describe('three agents', () => {
   const lab = new MigrateLab();

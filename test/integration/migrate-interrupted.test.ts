@@ -2,10 +2,13 @@
  * `pointsman migrate` killed (SIGKILL) behind each of its steps and in the middle of the long ones: `--resume` finishes the move,
  * `--abort` takes it back; nothing acknowledged is lost but what an abort in the window says it loses, everything is as it was.
  */
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { waitFor, type RedisNode } from './lab.js';
 import type { MigrateClients } from './migrate-clients.js';
 import { MigrateLab, type Ran } from './migrate-lab.js';
+
+// Each begins where the one before it ended: a second try would begin in the middle of the first.
+jest.retryTimes(0);
 
 const CRASH = 'POINTSMAN_MIGRATE_CRASH';
 const BEFORE_WINDOW = ['save', 'wait-sync', 'auto-revert', 'begin:chain', 'chain', 'priority', 'writable', 'begin:prepare'];

@@ -170,7 +170,8 @@ async function restoreNode(links: Links, node: SavedNode, follow: Address | null
   for (const [name, value] of Object.entries(node.settings)) {
     if (value !== '' && (await setting(links, node.address, name)) !== value) await links.ask(node.address, ['CONFIG', 'SET', name, value]);
   }
-  if (follow !== null && !(await follows(links, node.address, follow))) {
+  // One that is dead is followed by nobody: whoever replaces it, the sentinels point the others there.
+  if (follow !== null && !(await follows(links, node.address, follow)) && (await links.isAlive(follow))) {
     await links.ask(node.address, ['REPLICAOF', follow.host, String(follow.port)]);
   }
   // Before that no sentinel has moved anybody: the files hold what they held.

@@ -198,10 +198,11 @@ export async function done(context: Context): Promise<Facts> {
   for (;;) {
     checkSignal(context);
     const world = await worldOf(context);
-    if (!sameAddress(world.master, plan.original) || world.silent !== 'prepared') {
+    if (!sameAddress(world.master, plan.original)) {
       await hold.stop(true);
       return { sent };
     }
+    if (world.silent !== 'prepared') throw fail(`the window has ended, the sentinels have sent clients back${refusal === '' ? '' : ` (${refusal})`}`);
     if (world.tainted !== '') throw fail(`the window is tainted: ${world.tainted}`);
     if (performance.now() > deadlineMs) throw fail(`done is refused: ${refusal || 'the switch did not happen'}`);
     const reply = world.failingOver ? null : await command(context, argv);
