@@ -28,6 +28,12 @@ const TOOLS = [
   { program: 'dig', debian: 'dnsutils', purposes: ['test'] },
   { program: 'tclsh', debian: 'tcl', purposes: ['test'] },
   { program: 'ps', debian: 'procps', purposes: ['test'] },
+  { program: 'ip', debian: 'iproute2', purposes: ['test'] },
+  { program: 'arping', debian: 'iputils-arping', purposes: ['test'] },
+  { program: 'ndptool', debian: 'libndp-tools', purposes: ['test'] },
+  { program: 'dnsmasq', debian: 'dnsmasq-base', purposes: ['test'] },
+  { program: 'unbound', debian: 'unbound', purposes: ['test'] },
+  { program: 'named', debian: 'bind9', purposes: ['test'] },
 ];
 
 const say = (text) => process.stdout.write(`setup: ${text}\n`);

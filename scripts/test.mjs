@@ -9,7 +9,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -17,6 +17,8 @@ import { parseArgs } from 'node:util';
 const MINUTE_MS = 60_000;
 const WHOLE_LIMIT_MS = 80 * MINUTE_MS;
 const NONE = { passed: 0, failed: 0, skipped: 0 };
+/** Failed tests named again at the end, a step. */
+const MAX_NAMED = 20;
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const scratch = mkdtempSync(join(tmpdir(), 'pointsman-test-'));
 const startedMs = performance.now();
@@ -40,12 +42,24 @@ function jest(name, limitMs, workers, project = name, ...choice) {
     const result = JSON.parse(readFileSync(outcome, 'utf8'));
     const failed = result.numFailedTests + result.numRuntimeErrorTestSuites;
     const skipped = result.numPendingTests + result.numTodoTests;
-    return { passed: result.numPassedTests, failed: failed || (exitCode === 0 ? 0 : 1), skipped };
+    return { passed: result.numPassedTests, failed: failed || (exitCode === 0 ? 0 : 1), skipped, names: failedNames(result) };
   };
   // --json prints the whole result to stdout too: the reader's output is what goes to stderr.
   const env = { NODE_OPTIONS: `${process.env.NODE_OPTIONS ?? ''} --experimental-vm-modules${quiet}`.trim() };
   return { name, limitMs, args, count, mute: true, empty: !hasTests(project), env };
 }
+
+/** `file › group › test: first line of the message`, so that the end of a long log says what failed. */
+function failedNames({ testResults }) {
+  return testResults.flatMap(({ name, status, message, assertionResults }) => {
+    const file = relative(root, name);
+    const failed = assertionResults.filter((each) => each.status === 'failed');
+    if (failed.length === 0) return status === 'failed' ? [`${file}: ${firstLine(message)}`] : [];
+    return failed.map((each) => `${file} › ${each.fullName}: ${firstLine(each.failureMessages[0])}`);
+  });
+}
+
+const firstLine = (text = '') => text.split('\n').find((line) => line.trim() !== '')?.slice(0, 300) ?? '';
 
 function hasTests(project) {
   const folder = join(root, 'test', project);
@@ -168,6 +182,7 @@ async function main() {
   for (const each of results) {
     console.log(`${each.failed === 0 ? 'ok    ' : 'FAILED'}  ${each.name.padEnd(12)} ${summary(each).padEnd(36)} ${each.note}`);
   }
+  for (const { names = [] } of results) for (const name of names.slice(0, MAX_NAMED)) console.log(`failed: ${name}`);
   const add = (field) => results.reduce((sum, each) => sum + each[field], 0);
   const sum = { passed: add('passed'), failed: add('failed'), skipped: add('skipped') };
   console.log(`whole run: ${((performance.now() - startedMs) / 1000).toFixed(0)} s`);

@@ -12,14 +12,16 @@ import type { AgentStatus } from './admin/status.js';
 import { statusOf } from './admin/status.js';
 import type { DnsSection, PointsmanConfig } from './config/config.js';
 import { makeConsulPublisher } from './consul-wiring.js';
+import { EventFeed } from './admin/event-feed.js';
 import type { DnsListeners } from './dns/listeners.js';
 import { startDnsListeners } from './dns/listeners.js';
 import { FileSerialStore } from './dns/serial-store.js';
 import { zoneSettingsOf } from './dns-wiring.js';
 import { EXIT, FatalError, messageOf } from './errors.js';
+import type { Hooks } from './hooks-wiring.js';
+import { makeHooks } from './hooks-wiring.js';
 import type { Log } from './log.js';
 import type { ConsulPublisher } from './publishers/consul/consul-publisher.js';
-import { ClientReconfigScript } from './publishers/hooks/client-reconfig-script.js';
 import { DnsPublisher } from './publishers/dns-publisher.js';
 import { Journal } from './publishers/journal.js';
 import { MappedPublisher } from './publishers/mapped-publisher.js';
@@ -38,10 +40,11 @@ import { SentinelServer } from './sentinel/runtime/server/server.js';
 import { linkOptionsOf, serverLines, serverOptionsOf } from './sentinel/runtime/server-settings.js';
 import type { UsersNow } from './sentinel/runtime/server-settings.js';
 import type { TlsSettings } from './sentinel/runtime/tls-settings.js';
-import type { LogLevelName } from './sentinel/index.js';
+import type { LogLevelName, SentinelState } from './sentinel/index.js';
 import { formatAddress } from './sentinel/wire/address.js';
 import type { ServerIdentity } from './sentinel/wire/identity.js';
 import { millis } from './time.js';
+import { makeVipPublisher } from './vip-wiring.js';
 
 export interface AgentOptions {
   readonly file: ConfFile;
@@ -64,11 +67,12 @@ export class Agent {
   readonly #options: AgentOptions;
   readonly #log: Log;
   readonly #publishers: Publisher[] = [];
-  readonly #hook: ClientReconfigScript;
+  readonly #hooks: Hooks;
+  readonly #feed = new EventFeed();
   readonly #dns: DnsPublisher | null;
   readonly #consul: ConsulPublisher | null;
   readonly #reconciler: Reconciler;
-  readonly #journal: Journal | null;
+  readonly #journal: Journal;
   readonly #server: SentinelServer;
   readonly sentinel: Sentinel;
   #listeners: DnsListeners | null = null;
@@ -84,11 +88,9 @@ export class Agent {
     state.settings.isolationAfterMs = config?.route.isolationAfterMs ?? null;
     state.settings.identity = options.identity;
 
-    this.#hook = new ClientReconfigScript({
-      scriptOf: (master) => state.masters.get(master)?.clientReconfigScript ?? null,
-      log: log.child({ part: 'hook' }),
+    this.#hooks = makeHooks({
+      config, state, stateFile: file.path, log: log.child({ part: 'hook' }),
       onFailure: (path, signal, exitCode) => this.sentinel.dispatch({ kind: 'scriptFailed', path, signal, exitCode }),
-      maxRuntimeMs: () => state.tunables.scriptMaxRuntimeMs,
     });
     this.#dns = config?.dns == null ? null : this.#makeDns(config.dns, config);
     this.#consul = config === null ? null : makeConsulPublisher({
@@ -101,17 +103,20 @@ export class Agent {
     for (const output of [this.#dns, this.#consul]) {
       if (output !== null) this.#publishers.push(new MappedPublisher(output, config?.route.addressMap ?? []));
     }
-    this.#publishers.push(this.#hook);
-    this.#journal = config?.journal == null ? null : new Journal({ ...config.journal, log: log.child({ part: 'journal' }) });
+    this.#publishers.push(...this.#hooks.publishers);
+    const vip = config === null ? null : this.#makeVip(config, state);
+    if (vip !== null) this.#publishers.push(vip);
+    this.#journal = new Journal({ path: null, ...config?.journal, log: log.child({ part: 'journal' }), onEntry: (entry) => this.#feed.push(entry) });
     this.#reconciler = new Reconciler({
       publishers: this.#publishers,
       log: log.child({ part: 'outputs' }),
-      onResult: (result) => this.#journal?.output(result),
+      onResult: (result) => this.#journal.output(result),
     });
 
     const gate = new SentinelGate({
       sentinel: () => this.sentinel,
-      otherScripts: () => this.#hook.pending().map((script) => ({
+      whyVetoed: this.#hooks.whyVetoed,
+      otherScripts: () => this.#hooks.publishers.flatMap((hook) => hook.pending()).map((script) => ({
         argv: script.argv,
         runs: script.runs,
         pid: script.pid ?? 0,
@@ -138,7 +143,10 @@ export class Agent {
       sameRoute,
       listener: {
         reply: (client, value) => this.#server.reply(client, value),
-        publish: (name, payload) => this.#server.publish(name, payload),
+        publish: (name, payload) => {
+          this.#server.publish(name, payload);
+          this.#feed.push({ kind: 'event', at: new Date().toISOString(), name, payload });
+        },
         routeChanged: (master, route) => this.#routeChanged(master, route),
         exit: options.onCrash,
       },
@@ -167,7 +175,7 @@ export class Agent {
     await this.#listeners?.close();
     await this.#admin?.close();
     await this.#server.close();
-    await this.#journal?.close();
+    await this.#journal.close();
   }
 
   /** A new sentinel gets its id on disk before anybody hears it (8.4); a file that has one is not touched. */
@@ -178,6 +186,14 @@ export class Agent {
 
   #usersNow(): UsersNow | null {
     return this.#usersChanged ? { lines: this.#server.userLines(), implied: this.#server.impliedUserLine() } : null;
+  }
+
+  #makeVip(config: PointsmanConfig, state: SentinelState): Publisher | null {
+    return makeVipPublisher({
+      config, state, log: this.#log.child({ part: 'vip' }),
+      isFenced: (master) => this.#reconciler.isFenced(master),
+      wake: (master) => this.#reconciler.recheck('vip', master),
+    });
   }
 
   #makeDns(section: DnsSection, config: PointsmanConfig): DnsPublisher {
@@ -203,13 +219,14 @@ export class Agent {
   async #openAdmin(): Promise<void> {
     const section = this.#options.config?.admin ?? null;
     if (section === null) return;
-    const status = (): AgentStatus => statusOf(this.sentinel.state, this.#reconciler.status());
-    this.#admin = await startAdminServer(section.listen, status, this.#log.child({ part: 'admin' }));
+    const status = (): AgentStatus => statusOf(this.sentinel.state, this.#reconciler.status(), this.sentinel.missingRights);
+    const pages = { status, feed: this.#feed, publish: (master: string, force: boolean) => this.#publishAgain(master, force) };
+    this.#admin = await startAdminServer(section.listen, pages, this.#log.child({ part: 'admin' }));
     this.#log.info({ address: formatAddress(this.#admin.address) }, 'admin listens');
   }
 
   #outputsOf(master: string, recheck: boolean): OutputView[] {
-    if (recheck) this.#reconciler.recheckAll(master);
+    if (recheck) for (const { name } of this.#publishers) this.#reconciler.recheck(name, master);
     const ttlMs = (this.#options.config?.dns?.ttlSeconds ?? 0) * 1_000;
     return this.#reconciler.status().filter((each) => each.master === master).map((each) => ({
       name: each.output,
@@ -222,12 +239,19 @@ export class Agent {
     }));
   }
 
+  #publishAgain(master: string, force: boolean): readonly string[] | null {
+    if (!this.sentinel.state.masters.has(master)) return null;
+    if (force) return this.#reconciler.force(master);
+    for (const { name } of this.#publishers) this.#reconciler.recheck(name, master);
+    return this.#publishers.map(({ name }) => name);
+  }
+
   #routeChanged(master: string, route: Route | null): void {
     if (route === null) {
-      this.#journal?.forget(master);
+      this.#journal.forget(master);
       return this.#reconciler.forget(master);
     }
-    this.#journal?.route(route);
+    this.#journal.route(route);
     this.#reconciler.submit(route);
   }
 }

@@ -31,6 +31,8 @@ export interface LogOptions {
   readonly format: LogFormat;
   /** A file descriptor, a path (appended to), or a stream of lines; default 2, stderr. */
   readonly destination?: number | string | DestinationStream;
+  /** Gets each record as a line of NDJSON, too. */
+  readonly copyTo?: { write(record: string): void };
 }
 
 const families = new WeakMap<object, Log[]>();
@@ -41,9 +43,14 @@ export function setLogLevel(root: Log, level: LogOptions['level']): void {
 }
 
 /** The root log. A destination that can't be written to loses lines and never stops the program. */
-export function createLog({ level, format, destination = 2 }: LogOptions): Log {
+export function createLog({ level, format, destination = 2, copyTo }: LogOptions): Log {
   const sink = typeof destination === 'object' ? destination : openSink(destination);
-  const stream: DestinationStream = format === 'json' ? sink : { write: (line) => sink.write(formatTextLine(line)) };
+  const stream: DestinationStream = {
+    write(line) {
+      sink.write(format === 'json' ? line : formatTextLine(line));
+      copyTo?.write(line);
+    },
+  };
   const root = pino(
     {
       level,

@@ -6,10 +6,13 @@ import { Command, CommanderError } from 'commander';
 import { readFileSync } from 'node:fs';
 import { check } from './cli/check.js';
 import { runDemo } from './cli/demo.js';
+import { history } from './cli/history.js';
 import { migrate } from './cli/migrate.js';
 import type { MigrateOptions } from './cli/migrate.js';
+import { publish } from './cli/publish.js';
 import { overrideLines, run, runSentinel } from './cli/run.js';
 import { status } from './cli/status.js';
+import { watch } from './cli/watch.js';
 import { AgentError, EXIT, FatalError, messageOf } from './errors.js';
 
 const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as { version: string };
@@ -48,6 +51,7 @@ function buildProgram(end: (status: number) => void): Command {
     .option(...CONFIG_OPTION)
     .option('--sentinel <sentinel.conf>', 'check a stock file alone')
     .action((options: { config?: string; sentinel?: string }) => end(check(configPath(options), options.sentinel ?? null)));
+  addOutputVerbs(program, end);
   program
     .command('status')
     .description('what the running agent sees and has published')
@@ -94,6 +98,42 @@ function addMigrate(program: Command, end: (status: number) => void): void {
     .option('--abort', 'take an interrupted move back')
     .option('--status', 'show what the journal says')
     .action(async (master: string | undefined, options: MigrateOptions) => end(await migrate(master, options)));
+}
+
+function addOutputVerbs(program: Command, end: (status: number) => void): void {
+  const adminOption = ['--admin <host:port>', "the agent's admin port"] as const;
+  program
+    .command('publish')
+    .description("look at a master's outputs again; --force overrules a higher order that is published (state `fenced`)")
+    .argument('<master>')
+    .option(...CONFIG_OPTION)
+    .option(...adminOption)
+    .option('--force', 'publish what this agent knows, whatever stands there')
+    .action(async (master: string, options: { config?: string; admin?: string; force?: boolean }) => {
+      end(await publish({ config: configPath(options), admin: options.admin ?? null, master, force: options.force ?? false }));
+    });
+  program
+    .command('watch')
+    .description('what happens from now on: sentinel events, changes of masters, results of outputs')
+    .argument('[master]')
+    .option(...CONFIG_OPTION)
+    .option(...adminOption)
+    .option('--json', 'a line of JSON each')
+    .action(async (master: string | undefined, options: { config?: string; admin?: string; json?: boolean }) => {
+      end(await watch({ config: configPath(options), admin: options.admin ?? null, master: master ?? null, json: options.json ?? false }));
+    });
+  program
+    .command('history')
+    .description('what happened: the journal, oldest first')
+    .argument('[master]')
+    .option(...CONFIG_OPTION)
+    .option('--journal <file>', "the journal's path (default: journal.path of pointsman.yaml)")
+    .option('--last <n>', 'only the last n entries')
+    .option('--json', 'a line of JSON each')
+    .action(async (master: string | undefined, options: { config?: string; journal?: string; last?: string; json?: boolean }) => {
+      const { journal = null, last = null, json = false } = options;
+      end(await history({ config: configPath(options), journal, master: master ?? null, last, json }));
+    });
 }
 
 function exitStatusOf(fault: unknown): number {

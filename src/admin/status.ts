@@ -37,10 +37,21 @@ export interface NodeStatus {
   readonly notEligible: string | null;
 }
 
-export function statusOf(state: Readonly<SentinelState>, outputs: readonly OutputStatus[]): AgentStatus {
+/** Rules that our user lacks on a node, as they are written for ACL SETUSER. */
+interface LackingRules {
+  readonly needed: readonly string[];
+  readonly forMoves: readonly string[];
+}
+
+/** `rights`: what the nodes, by `host:port`, do not let us do. */
+export function statusOf(
+  state: Readonly<SentinelState>,
+  outputs: readonly OutputStatus[],
+  rights: ReadonlyMap<string, LackingRules> = new Map(),
+): AgentStatus {
   return {
     sentinel: { id: state.myId, epoch: state.currentEpoch, tilt: state.tiltSinceMs !== null },
-    masters: [...state.masters.values()].map((master) => describeMaster(state, master, outputs)),
+    masters: [...state.masters.values()].map((master) => describeMaster(state, master, outputs, rights)),
   };
 }
 
@@ -54,7 +65,20 @@ function alarmsOf(master: Master): string[] {
   ];
 }
 
-function describeMaster(state: Readonly<SentinelState>, master: Master, outputs: readonly OutputStatus[]): MasterStatus {
+function lackingRights(master: Master, rights: ReadonlyMap<string, LackingRules>): string[] {
+  return [master, ...master.replicas.values()].flatMap(({ address: { ip, port } }) => {
+    const address = formatAddress({ host: ip, port });
+    const { needed, forMoves } = rights.get(address) ?? { needed: [], forMoves: [] };
+    return needed.length + forMoves.length === 0 ? [] : [`on ${address} user ${master.authUser ?? 'default'} lacks ${[...needed, ...forMoves].join(' ')}`];
+  });
+}
+
+function describeMaster(
+  state: Readonly<SentinelState>,
+  master: Master,
+  outputs: readonly OutputStatus[],
+  rights: ReadonlyMap<string, LackingRules>,
+): MasterStatus {
   const text = (address: NodeAddress): string => formatAddress({ host: announcedHost(state.settings, address) || address.host, port: address.port });
   const node = (instance: Parameters<typeof isDisconnected>[0], notEligible: string | null): NodeStatus => ({
     address: text(instance.address),
@@ -72,7 +96,7 @@ function describeMaster(state: Readonly<SentinelState>, master: Master, outputs:
     trusted: published.trusted,
     confirmed: published.confirmed,
     phase: published.phase,
-    alarms: alarmsOf(master),
+    alarms: [...alarmsOf(master), ...lackingRights(master, rights)],
     replicas: [...master.replicas.values()].map((replica) => node(replica, whyNotEligible(state, master, replica, state.previousMs))),
     sentinels: [...master.peers.values()].map((peer) => node(peer, null)),
     outputs: outputs.filter((output) => output.master === master.name),

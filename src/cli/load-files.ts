@@ -11,6 +11,8 @@ import { EXIT, FatalError, messageOf } from '../errors.js';
 import type { ConfFile } from '../sentinel/runtime/conf-file.js';
 import { formatConfFaults, readConfFile } from '../sentinel/runtime/conf-file.js';
 import { zoneSettingsOf } from '../dns-wiring.js';
+import { faultsOfHooks } from '../hooks-wiring.js';
+import { judgeVips } from '../vip-wiring.js';
 import { millis } from '../time.js';
 
 export interface LoadedFiles {
@@ -32,8 +34,9 @@ export function loadBoth(yamlPath: string | null, flags: Readonly<Record<string,
   }
   const path = yamlPath === null ? config.sentinel.config : resolve(dirname(yamlPath), config.sentinel.config);
   const sentinel = loadSentinel(path);
-  const faults = [...sentinel.faults, ...zoneFaultsOf(config, sentinel.file)];
-  return { config, file: sentinel.file, faults, warnings: [...warnings, ...sentinel.warnings] };
+  const vips = judgeVips(config.vip, sentinel.file?.conf.masters ?? []);
+  const faults = [...sentinel.faults, ...zoneFaultsOf(config, sentinel.file), ...faultsOfHooks(config.hooks), ...vips.faults];
+  return { config, file: sentinel.file, faults, warnings: [...warnings, ...sentinel.warnings, ...vips.warnings] };
 }
 
 /** `sentinel`: the stock file alone, with the command line's overrides. */
@@ -58,7 +61,9 @@ function zoneFaultsOf(config: PointsmanConfig, file: ConfFile | null): string[] 
 
 const ignore = (): void => undefined;
 
-/** Ends the program with every fault on its own line. */
-export function refuseFaults(faults: readonly string[]): never {
+/** Ends the program with every fault on its own line. Nothing wrong but that the state can't be kept has a status of its own. */
+export function refuseFaults(faults: readonly string[], file: ConfFile | null = null): never {
+  const isOnlyUnwritable = file !== null && file.writeFault !== null && file.faults.length === 1;
+  if (isOnlyUnwritable) throw new FatalError('STATE_UNWRITABLE', faults.join('\n'), EXIT.stateUnwritable);
   throw new FatalError('CONFIG_INVALID', faults.join('\n'), EXIT.badConfig);
 }

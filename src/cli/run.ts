@@ -15,6 +15,7 @@ import { describe } from '../sentinel/index.js';
 import type { ServerIdentity } from '../sentinel/wire/identity.js';
 import { DEFAULT_IDENTITY, bannerOf } from '../sentinel/wire/identity.js';
 import { tlsSettingsOf } from '../sentinel/runtime/tls-settings.js';
+import { Syslog } from '../syslog.js';
 import { loadBoth, loadSentinel, refuseFaults } from './load-files.js';
 
 /** Set in the child of `daemonize yes`, so that it does not fork again. */
@@ -23,7 +24,7 @@ const DAEMON_MARK = 'POINTSMAN_DAEMONIZED';
 /** The agent: sentinel, outputs, DNS, admin. Resolves to the exit status. */
 export async function run(yamlPath: string | null, flags: Readonly<Record<string, string>>): Promise<number> {
   const { config, file, faults, warnings } = loadBoth(yamlPath, flags);
-  if (faults.length > 0 || file === null || config === null) refuseFaults(faults);
+  if (faults.length > 0 || file === null || config === null) refuseFaults(faults, file);
   return serve({ file, config, identity: identityOf(config) }, warnings);
 }
 
@@ -31,7 +32,7 @@ export async function run(yamlPath: string | null, flags: Readonly<Record<string
 export async function runSentinel(path: string, overrides: readonly string[]): Promise<number> {
   const { file, faults, warnings } = loadSentinel(path, overrides);
   const identity = identityOf(null);
-  if (faults.length > 0 || file === null) refuseFaults([`*** FATAL CONFIG FILE ERROR (${bannerOf(identity)}) ***`, ...faults]);
+  if (faults.length > 0 || file === null) refuseFaults([`*** FATAL CONFIG FILE ERROR (${bannerOf(identity)}) ***`, ...faults], file);
   return serve({ file, config: null, identity }, warnings);
 }
 
@@ -59,9 +60,9 @@ async function serve({ file, config, identity }: Plan, warnings: readonly string
   const word = (name: string): string => file.conf.server.get(name)?.at(-1)?.[0] ?? '';
   if (word('daemonize').toLowerCase() === 'yes' && process.env[DAEMON_MARK] === undefined) return daemonize();
   enterDirectory(file);
-  const log = makeLog(config, word('logfile'), word('loglevel'));
+  const syslog = word('syslog-enabled').toLowerCase() === 'yes' ? openSyslog(word('syslog-ident'), word('syslog-facility')) : undefined;
+  const log = makeLog(config, word('logfile'), word('loglevel'), syslog);
   for (const warning of warnings) log.warn(warning);
-  if (word('syslog-enabled').toLowerCase() === 'yes') log.warn('syslog-enabled has no effect: the log goes to standard error or to logfile');
   const tls = tlsSettingsOf(file);
   const removePidFile = writePidFile(word('pidfile'), log);
 
@@ -88,7 +89,14 @@ async function serve({ file, config, identity }: Plan, warnings: readonly string
   if (crashed) return status;
   await agent.stop();
   removePidFile();
+  syslog?.close();
   return status;
+}
+
+/** Stock's defaults for what is not set. */
+function openSyslog(ident: string, facility: string): Syslog {
+  const onFault = (reason: string): void => void process.stderr.write(`syslog: ${reason}; the log itself goes on\n`);
+  return new Syslog({ ident: ident || 'redis', facility: facility || 'local0', onFault });
 }
 
 /** A failed assertion anywhere: the state and the last inputs are worth more than a stack. main.ts ends the process. */
@@ -107,10 +115,11 @@ function describeInput(input: Input): string {
   return JSON.stringify(shown).slice(0, 500);
 }
 
-function makeLog(config: PointsmanConfig | null, logFile: string, logLevel: string): Log {
+function makeLog(config: PointsmanConfig | null, logFile: string, logLevel: string, syslog: Syslog | undefined): Log {
   const destination = logFile === '' ? 2 : logFile;
-  if (config !== null) return createLog({ ...config.log, destination });
-  return createLog({ level: levelOf(logLevel), format: 'text', destination });
+  const copy = syslog === undefined ? {} : { copyTo: syslog };
+  if (config !== null) return createLog({ ...config.log, destination, ...copy });
+  return createLog({ level: levelOf(logLevel), format: 'text', destination, ...copy });
 }
 
 /** sentinel.conf's words for the log levels of this program. */

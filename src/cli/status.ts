@@ -1,12 +1,10 @@
 /**
  * `pointsman status [master]`: the running agent's view as a table, or as JSON for programs.
  */
-import { readFileSync } from 'node:fs';
+import type { OutputStatus } from '../publishers/reconciler.js';
 import type { AgentStatus, MasterStatus } from '../admin/status.js';
-import { loadConfig } from '../config/load.js';
-import { AgentError, EXIT, messageOf } from '../errors.js';
-import type { Address } from '../sentinel/wire/address.js';
-import { formatAddress, parseAddress } from '../sentinel/wire/address.js';
+import { AgentError, EXIT } from '../errors.js';
+import { adminAddress, askAgent } from './agent-port.js';
 
 export interface StatusOptions {
   readonly config: string | null;
@@ -16,40 +14,13 @@ export interface StatusOptions {
   readonly json: boolean;
 }
 
-const DEFAULT_ADMIN: Address = { host: '127.0.0.1', port: 9126 };
-const DEADLINE_MS = 3_000;
-
 /** Resolves to the exit status: 0 all well, 1 something is not as it should be. Rejects with AGENT_UNREACHABLE. */
 export async function status(options: StatusOptions): Promise<number> {
-  const address = adminAddress(options);
-  const view = await fetchStatus(address);
+  const view = (await askAgent(adminAddress(options), '/status')) as AgentStatus;
   const masters = options.master === null ? view.masters : view.masters.filter((master) => master.name === options.master);
   if (options.master !== null && masters.length === 0) throw new AgentError('AGENT_UNREACHABLE', `no master named ${options.master} is monitored`);
   process.stdout.write(options.json ? `${JSON.stringify({ ...view, masters }, null, 2)}\n` : table({ ...view, masters }));
   return masters.every(isWell) && !view.sentinel.tilt ? EXIT.ok : EXIT.failed;
-}
-
-function adminAddress({ config, admin }: StatusOptions): Address {
-  if (admin !== null) {
-    const address = parseAddress(admin);
-    if (address === null) throw new AgentError('CONFIG_INVALID', `--admin ${admin}: expected host:port`);
-    return address;
-  }
-  if (config === null) return DEFAULT_ADMIN;
-  const loaded = loadConfig({ path: config, env: process.env, read: (path) => readFileSync(path, 'utf8') });
-  return (loaded.kind === 'ok' ? loaded.config.admin?.listen : undefined) ?? DEFAULT_ADMIN;
-}
-
-async function fetchStatus(address: Address): Promise<AgentStatus> {
-  const url = `http://${formatAddress(address)}/status`;
-  try {
-    const response = await fetch(url, { signal: AbortSignal.timeout(DEADLINE_MS) });
-    if (!response.ok) throw new Error(`HTTP ${response.status}`);
-    return (await response.json()) as AgentStatus;
-  } catch (fault) {
-    const cause = fault instanceof Error && fault.cause instanceof Error ? fault.cause : fault;
-    throw new AgentError('AGENT_UNREACHABLE', `agent at ${url} does not answer: ${messageOf(cause)}`, { url }, { cause: fault });
-  }
 }
 
 function isWell(master: MasterStatus): boolean {
@@ -78,14 +49,17 @@ function masterLines(master: MasterStatus): string[] {
     ...master.replicas.map(replicaRow),
     ...master.sentinels.map((peer) => ['sentinel', peer.address, peer.state, '']),
   ];
-  const outputs = master.outputs.map((output) => [
-    'output',
-    output.output,
-    output.state,
-    output.lastError === null ? `order ${output.publishedOrder ?? '-'} of ${output.wantedOrder ?? '-'}` : output.lastError.message,
-  ]);
+  const outputs = master.outputs.map(outputRow);
   const alarms = master.alarms.map((text) => `  ALARM ${text}`);
   return [...columns(rows), ...alarms, ...columns([...nodes, ...outputs]).map((line) => `  ${line}`)];
+}
+
+function outputRow({ output, state, publishedEpoch, wantedEpoch, publishedOrder, wantedOrder, lagMs, attempts, lastError, detail }: OutputStatus): string[] {
+  const epochs = `epoch ${publishedEpoch ?? '-'} of ${wantedEpoch}, order ${publishedOrder ?? '-'} of ${wantedOrder}`;
+  const lag = lagMs === null ? '' : `, lag ${lagMs} ms`;
+  const tries = attempts > 1 ? `, ${attempts} attempts` : '';
+  const last = lastError === null ? detail : `${lastError.message} (${new Date(lastError.atMs).toISOString()})`;
+  return ['output', output, state, `${epochs}${lag}${tries}${last === '' ? '' : `; ${last}`}`];
 }
 
 const replicaRow = ({ address, state, notEligible }: MasterStatus['replicas'][number]): string[] => [

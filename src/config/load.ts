@@ -33,7 +33,7 @@ export type LoadedConfig =
   | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[] };
 
 /** Blocks that are read and checked, but that nothing serves yet. */
-const NOT_SERVED: readonly (readonly string[])[] = [['hooks'], ['vip'], ['dns', 'transfer'], ['dns', 'workers']];
+const NOT_SERVED: readonly (readonly string[])[] = [['dns', 'transfer'], ['dns', 'workers']];
 
 /** Reads, overrides and checks the whole configuration. Never throws for what a user wrote. */
 export function loadConfig({ path, env, read, flags = {} }: LoadOptions): LoadedConfig {

@@ -41,6 +41,7 @@ export class DnsPublisher implements Publisher {
   readonly wantsUntrusted = true;
   readonly #options: DnsPublisherOptions;
   readonly #purges = new Map<string, NodeJS.Timeout>();
+  readonly #forced = new Set<string>();
   #zone: Zone;
 
   /** Throws AgentError CONFIG_INVALID, all faults in one message, when the zone cannot carry these masters. */
@@ -78,7 +79,9 @@ export class DnsPublisher implements Publisher {
   }
 
   async apply(route: Route, signal: AbortSignal): Promise<Published> {
+    signal.throwIfAborted();
     const { master } = route;
+    if (this.#forced.delete(master)) this.removeMaster(master);
     this.addMaster(master);
     const shown = must(blockFor(this.#zone, master), `master ${master} is in the zone`);
     if (route.order < shown.order) {
@@ -96,6 +99,11 @@ export class DnsPublisher implements Publisher {
     }
     const notes = [...(route.trusted ? [] : [block.muted ? 'isolated: servfail' : 'isolated: last trusted answers']), ...faults.replicas];
     return { order: block.order, detail: [`serial ${serial}`, ...notes].join('; ') };
+  }
+
+  /** The names go and come back within one `apply`, with no query in between. */
+  forceNext(master: string): void {
+    this.#forced.add(master);
   }
 
   async forget(master: string): Promise<void> {

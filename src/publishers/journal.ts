@@ -58,13 +58,16 @@ export interface OutputEntry {
 export type JournalEntry = RouteEntry | OutputEntry;
 
 export interface JournalOptions {
-  readonly path: string;
+  /** Null: nothing is written, listeners are told all the same. */
+  readonly path: string | null;
   readonly log: Log;
   /** Size at which the file becomes `path.1`. */
   readonly maxBytes?: number;
   /** How many rotated files stay. */
   readonly keep?: number;
   readonly now?: () => number;
+  /** Told of every entry, at once. */
+  readonly onEntry?: (entry: JournalEntry) => void;
 }
 
 /** Lines that may wait for a slow disk; beyond it the newest are dropped and counted. */
@@ -72,6 +75,8 @@ const MAX_WAITING = 10_000;
 
 export class Journal {
   readonly #path: string;
+  readonly #isWritten: boolean;
+  readonly #onEntry: (entry: JournalEntry) => void;
   readonly #log: Log;
   readonly #maxBytes: number;
   readonly #keep: number;
@@ -84,8 +89,10 @@ export class Journal {
   #dropped = 0;
   #closed = false;
 
-  constructor({ path, log, maxBytes = 10 * 1024 * 1024, keep = 5, now = Date.now }: JournalOptions) {
-    this.#path = path;
+  constructor({ path, log, maxBytes = 10 * 1024 * 1024, keep = 5, now = Date.now, onEntry = () => undefined }: JournalOptions) {
+    this.#path = path ?? '';
+    this.#isWritten = path !== null;
+    this.#onEntry = onEntry;
     this.#log = log;
     this.#maxBytes = maxBytes;
     this.#keep = keep;
@@ -142,6 +149,8 @@ export class Journal {
   }
 
   #append(entry: JournalEntry): void {
+    this.#onEntry(entry);
+    if (!this.#isWritten) return;
     if (this.#closed || this.#waiting.length >= MAX_WAITING) {
       this.#dropped++;
       return;

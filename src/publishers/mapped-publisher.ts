@@ -30,6 +30,10 @@ export class MappedPublisher implements Publisher {
     return this.#inner.apply(mapRoute(route, this.#mappings), signal);
   }
 
+  forceNext(master: string): void {
+    this.#inner.forceNext?.(master);
+  }
+
   forget(master: string): Promise<void> {
     return this.#inner.forget(master);
   }

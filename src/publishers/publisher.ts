@@ -28,6 +28,8 @@ export interface Publisher {
   apply(route: Route, signal: AbortSignal): Promise<Published>;
   /** Whether `b` asks something else of this output than `a` (default: any field but `since`); only then a running attempt is aborted. */
   differs?(a: Route, b: Route): boolean;
+  /** An operator's word: at the next `apply` of this master a higher order that is there counts for nothing. */
+  forceNext?(master: string): void;
   /** The master is no longer monitored (SENTINEL REMOVE). */
   forget(master: string): Promise<void>;
   close(): Promise<void>;

@@ -19,8 +19,11 @@ export interface ReconcilerClock {
   setTimer(run: () => void, delayMs: number): () => void;
 }
 
-/** `frozen`: the Route is untrusted or unconfirmed and this output must not move (rules 3 and 4). */
-export type OutputState = 'published' | 'pending' | 'failing' | 'frozen';
+/**
+ * `frozen`: the Route is untrusted or unconfirmed and this output must not move (rules 3 and 4). `fenced`: a higher order than ours has
+ * been there for {@link FENCED_AFTER_MS}, nothing is written until it is reached or an operator forces ours (rule 2).
+ */
+export type OutputState = 'published' | 'pending' | 'failing' | 'frozen' | 'fenced';
 
 export interface OutputError {
   readonly code: string;
@@ -54,7 +57,7 @@ export interface OutputResult {
   readonly output: string;
   readonly master: string;
   readonly route: Route;
-  readonly outcome: 'published' | 'failed' | 'superseded';
+  readonly outcome: 'published' | 'failed' | 'superseded' | 'fenced';
   /** True where an already published Route was only looked at again. */
   readonly recheck: boolean;
   readonly publishedOrder: number | null;
@@ -80,6 +83,8 @@ export interface ReconcilerOptions {
 const FIRST_BACKOFF_MS = 100;
 const LONGEST_BACKOFF_MS = 30_000;
 const RECHECK_MS = 10_000;
+/** So long a higher order may be one that we are about to hear of. */
+export const FENCED_AFTER_MS = 30_000;
 /** How long an aborted attempt may take to wind up before the next one starts all the same: a script gets TERM, 2 s, KILL. */
 const ABORT_GRACE_MS = 3_000;
 const CLOSE_DEADLINE_MS = 5_000;
@@ -113,6 +118,8 @@ interface Pair {
   settled: Route | null;
   /** Highest order of a confirmed Route of ours that was read back here; lower ones are not applied (rule 2). */
   floorOrder: number;
+  /** Since when a higher order than the wish stands in its way. */
+  outrankedSinceMs: Millis | null;
   failures: number;
   attempts: number;
   lastError: OutputError | null;
@@ -162,9 +169,27 @@ export class Reconciler {
     if (pair !== undefined && pair.wanted !== null && pair.attempt === null) this.#wake(pair);
   }
 
-  /** {@link recheck} for every output of a master. */
-  recheckAll(master: string): void {
-    for (const publisher of this.#publishers) this.recheck(publisher.name, master);
+  /** Whether a higher order than ours has been in the way of one of the master's outputs for long: this agent's Route is an old one. */
+  isFenced(master: string): boolean {
+    return [...this.#pairs.values()].some((pair) => pair.master === master && pair.state === 'fenced');
+  }
+
+  /**
+   * An operator's word: the master's present Route is published whatever order stands there. Returns the outputs that were told; a
+   * frozen one is not, since an agent that is cut off must not overrule anybody.
+   */
+  force(master: string): string[] {
+    const pairs = [...this.#pairs.values()].filter(({ master: name, publisher, wanted }) =>
+      name === master && wanted !== null && wanted.confirmed && wanted.trusted && mayReach(publisher, wanted));
+    for (const pair of pairs) {
+      this.#log.warn({ output: pair.publisher.name, master, order: pair.wanted?.order }, 'forced by an operator');
+      Object.assign(pair, { floorOrder: -1, outrankedSinceMs: null, settled: null, failures: 0, published: null });
+      if (pair.attempt !== null) this.#supersede(pair, pair.attempt);
+      this.#setState(pair, 'pending');
+      pair.publisher.forceNext?.(master);
+      this.#wake(pair);
+    }
+    return pairs.map((pair) => pair.publisher.name);
   }
 
   /** The master is no longer monitored: every output withdraws it, except those that are frozen (rule 4: deletions included). */
@@ -226,7 +251,7 @@ export class Reconciler {
     const now = this.#clock.now();
     const pair: Pair = {
       publisher, master, wanted: null, changedAtMs: now, attempt: null, cancelTimer: null, state: 'pending', sinceMs: now, published: null,
-      settled: null, floorOrder: -1, failures: 0, attempts: 0, lastError: null, lagMs: null, detail: '',
+      settled: null, floorOrder: -1, outrankedSinceMs: null, failures: 0, attempts: 0, lastError: null, lagMs: null, detail: '',
     };
     this.#pairs.set(key, pair);
     return pair;
@@ -242,7 +267,7 @@ export class Reconciler {
     pair.wanted = route;
     if (before !== null && sameRoute(before, route)) return;
     // A new life of a forgotten master: its epochs may start over.
-    if (before === null) Object.assign(pair, { published: null, settled: null, floorOrder: -1 });
+    if (before === null) Object.assign(pair, { published: null, settled: null, floorOrder: -1, outrankedSinceMs: null });
     if (before === null || differs(pair.publisher, before, route)) {
       pair.changedAtMs = this.#clock.now();
       pair.failures = pair.attempts = 0;
@@ -269,10 +294,30 @@ export class Reconciler {
     if (wanted !== null && !mayReach(pair.publisher, wanted)) return this.#setState(pair, 'frozen');
     if (wanted !== null && isStale(pair, wanted)) {
       const { publisher, master, floorOrder } = pair;
-      this.#log.warn({ output: publisher.name, master, order: wanted.order, publishedOrder: floorOrder }, 'lower order held back');
-      return this.#setState(pair, 'pending');
+      const fields = { output: publisher.name, master, order: wanted.order, publishedOrder: floorOrder };
+      if (pair.outrankedSinceMs === null) this.#log.warn(fields, 'lower order held back');
+      return this.#outranked(pair, wanted, null);
     }
     this.#start(pair);
+  }
+
+  /** A higher order than ours is there. Either it will be ours in a moment, or an operator has to look (rule 2). */
+  #outranked(pair: Pair, wanted: Route, attempt: Attempt | null): void {
+    const now = this.#clock.now();
+    pair.outrankedSinceMs ??= now;
+    const leftMs = pair.outrankedSinceMs + FENCED_AFTER_MS - now;
+    if (leftMs > 0) {
+      this.#setState(pair, 'pending');
+      return this.#wakeLater(pair, Math.min(this.#recheckMs, leftMs));
+    }
+    if (pair.state !== 'fenced') {
+      const order = pair.published?.order ?? pair.floorOrder;
+      const fields = { output: pair.publisher.name, master: pair.master, order: wanted.order, publishedOrder: order };
+      this.#log.error(fields, `fenced: a higher order is published; "pointsman publish ${pair.master} --force" overrules it`);
+      this.#setState(pair, 'fenced');
+      this.#report(pair, attempt, wanted, 'fenced', null);
+    }
+    this.#wakeLater(pair, this.#recheckMs * (0.8 + 0.4 * this.#random()));
   }
 
   #start(pair: Pair): void {
@@ -281,7 +326,7 @@ export class Reconciler {
     const attempt: Attempt = { route, recheck, controller: new AbortController(), superseded: false, cancelTimers: [] };
     pair.attempt = attempt;
     if (!recheck || pair.failures > 0) pair.attempts++;
-    if (!recheck && pair.failures === 0) this.#setState(pair, 'pending');
+    if (!recheck && pair.failures === 0 && pair.state !== 'fenced') this.#setState(pair, 'pending');
     const { deadlineMs } = publisher;
     const expire = (): void => {
       const message = `${publisher.name} took longer than ${deadlineMs} ms for ${pair.master}`;
@@ -343,7 +388,9 @@ export class Reconciler {
     }
     this.#report(pair, attempt, route, 'published', null);
     if (pair.wanted === null || !sameRoute(pair.wanted, route)) return this.#wake(pair);
-    this.#setState(pair, foreign ? 'pending' : 'published');
+    if (foreign) return this.#outranked(pair, route, attempt);
+    pair.outrankedSinceMs = null;
+    this.#setState(pair, 'published');
     this.#wakeLater(pair, this.#recheckMs * (0.8 + 0.4 * this.#random()));
   }
 
@@ -367,10 +414,10 @@ export class Reconciler {
     this.#wakeLater(pair, backoffMs(pair.failures) * (1 - this.#random() / 4));
   }
 
-  #report(pair: Pair, attempt: Attempt, route: Route, outcome: OutputResult['outcome'], error: OutputError | null): void {
+  #report(pair: Pair, attempt: Attempt | null, route: Route, outcome: OutputResult['outcome'], error: OutputError | null): void {
     const now = this.#clock.now();
     const result: OutputResult = {
-      output: pair.publisher.name, master: pair.master, route, outcome, recheck: attempt.recheck,
+      output: pair.publisher.name, master: pair.master, route, outcome, recheck: attempt?.recheck ?? false,
       publishedOrder: pair.published?.order ?? null, detail: outcome === 'published' ? pair.detail : '',
       error, attempts: pair.attempts, latencyMs: now - pair.changedAtMs, atMs: now,
     };

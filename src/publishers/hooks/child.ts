@@ -16,6 +16,10 @@ export interface ScriptCall {
   /** As configured; without a slash it is taken from the working directory, never from PATH. */
   readonly path: string;
   readonly args: readonly string[];
+  /** Programs that run `path` with other rights or limits, e.g. `['/usr/bin/setpriv', '--reuid', …, '--']`; none: it runs directly. */
+  readonly wrap?: readonly string[];
+  /** What the script finds on its standard input; default: nothing. */
+  readonly input?: string;
   /** Laid over this process's own environment. */
   readonly env?: Readonly<Record<string, string>>;
   /** Longest run time, milliseconds; then the whole group is killed. */
@@ -55,7 +59,10 @@ export async function runScript(call: ScriptCall): Promise<ScriptEnd> {
   let child: ChildProcess;
   try {
     const env = { ...process.env, ...call.env };
-    child = spawn(file, [...call.args], { argv0: call.path, detached: true, stdio: ['ignore', 'pipe', 'pipe'], env });
+    const [program = file, ...before] = [...(call.wrap ?? []), ...(call.wrap?.length ? [file] : [])];
+    const argv0 = call.wrap?.length ? program : call.path;
+    const stdio = [call.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] as const;
+    child = spawn(program, [...before, ...call.args], { argv0, detached: true, stdio: [...stdio], env });
   } catch (error) {
     return { kind: 'notStarted', reason: messageOf(error), ...nothing() };
   }
@@ -68,6 +75,8 @@ export async function runScript(call: ScriptCall): Promise<ScriptEnd> {
     return { ...startFailure(end.kind === 'failed' ? end.error : null), ...nothing() };
   }
   call.onStart?.(pid);
+  // Who does not read it closes the pipe; that is no fault.
+  child.stdin?.on('error', () => undefined).end(call.input);
   const cause = await supervise(pid, ended, call);
   const end = await ended;
   signalGroup(pid, 'SIGKILL');

@@ -19,7 +19,13 @@ export interface HookMemory {
   handled: Address | null;
   /** Target of a call that began and did not end well: its work may be half done. */
   unfinished: Address | null;
+  /** Where the last move came from, while it is not yet told that the group has settled on its target. */
+  movedFrom: Address | null;
+  /** Highest order that was served, or -1; a lower one is not called for (publishing.md, rule 2). */
+  order: number;
 }
+
+export const NOTHING_YET: Readonly<HookMemory> = { good: null, handled: null, unfinished: null, movedFrom: null, order: -1 };
 
 /** Where a call moves clients from, or null when the hook has nothing to do for `to`. */
 export function callFrom(memory: Readonly<HookMemory>, to: Address): Address | null {
@@ -47,7 +53,7 @@ export class HookMemories {
   /** The memory of one master; the file is read at the first call. */
   async of(master: string): Promise<HookMemory> {
     await (this.#loaded ??= this.#load());
-    const known = this.#byMaster.get(master) ?? { good: null, handled: null, unfinished: null };
+    const known = this.#byMaster.get(master) ?? { ...NOTHING_YET };
     this.#byMaster.set(master, known);
     return known;
   }
@@ -67,8 +73,8 @@ export class HookMemories {
   async #write(): Promise<void> {
     if (this.#file === null) return;
     const plain = (at: Address | null): string | null => at && formatAddress(at);
-    const entries = [...this.#byMaster].map(([master, { good, handled, unfinished }]) =>
-      [master, { good: plain(good), handled: plain(handled), unfinished: plain(unfinished) }] as const);
+    const entries = [...this.#byMaster].map(([master, { good, handled, unfinished, movedFrom, order }]) =>
+      [master, { good: plain(good), handled: plain(handled), unfinished: plain(unfinished), movedFrom: plain(movedFrom), order }] as const);
     const text = JSON.stringify(Object.fromEntries(entries), null, 2);
     try {
       await mkdir(dirname(this.#file), { recursive: true });
@@ -95,5 +101,6 @@ export class HookMemories {
 function memoryOf(saved: unknown): HookMemory {
   const fields: Record<string, unknown> = typeof saved === 'object' && saved !== null ? { ...saved } : {};
   const address = (key: string): Address | null => (typeof fields[key] === 'string' ? parseAddress(fields[key]) : null);
-  return { good: address('good'), handled: address('handled'), unfinished: address('unfinished') };
+  const order = typeof fields['order'] === 'number' && Number.isSafeInteger(fields['order']) ? fields['order'] : -1;
+  return { good: address('good'), handled: address('handled'), unfinished: address('unfinished'), movedFrom: address('movedFrom'), order };
 }

@@ -170,6 +170,7 @@ function enter(turn: Turn, failover: Failover, state: FailoverStateName): void {
 
 function abort(turn: Turn, master: Master, event: string): void {
   if (master.failover !== null) releaseAfterFailure(turn, master, master.failover, promotedReplica(master));
+  if (master.failover?.state === 'wait_start') master.givenUpEpoch = master.failover.epoch;
   settleClient(turn, master, 'NOQUORUM not elected');
   announce(turn, 'warning', event, master);
   master.failover = null;

@@ -105,6 +105,7 @@ export function createMaster(state: SentinelState, seed: MasterSeed, now: Millis
     silent: null,
     silentEndedEpoch: 0,
     lastVoteMs: 0 as Millis,
+    givenUpEpoch: 0,
     debts: new Map(),
     prepareRequest: null,
     caution: newCaution(),

@@ -9,11 +9,13 @@ import type { SentinelState } from './state.js';
 
 /** Moves every instant later than `now` to `now`. */
 export function forgetFuture(state: SentinelState, now: Millis): void {
+  clamp(state, now);
   for (const master of state.masters.values()) {
     for (const instance of instancesOf(master)) {
       for (const record of [instance, instance.link, instance.link.command, instance.link.pubsub]) clamp(record, now);
     }
-    for (const record of [master.failover, master.published]) clamp(record, now);
+    const { failover, published, candidacy, silent, prepareRequest, caution, debts } = master;
+    for (const record of [failover, published, candidacy, silent, prepareRequest, caution, caution.reborn, ...debts.values()]) clamp(record, now);
   }
 }
 

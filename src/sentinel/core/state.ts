@@ -217,6 +217,8 @@ export interface Master extends DataNode {
   silentEndedEpoch: Epoch;
   /** When the last vote was given to somebody else. */
   lastVoteMs: Millis;
+  /** The epoch of our latest election that was given up, lost or before anything was done under it; 0 = none since the start. */
+  givenUpEpoch: Epoch;
   /** Nodes that must be resynchronised in full, by replica key. */
   readonly debts: Map<string, ResyncDebt>;
   /** A SILENT-FAILOVER prepare that waits for fresh reports of original and target, and to learn whether every peer can follow. */

@@ -46,6 +46,8 @@ export interface GateOptions {
   readonly outputs: (master: string, recheck: boolean) => readonly OutputView[];
   /** Why outputs can't carry a master of this name (SENTINEL MONITOR); null = they can. */
   readonly whyNotMonitorable: (name: string) => string | null;
+  /** Asked before a planned move is begun: why it must not be, or null. */
+  readonly whyVetoed?: (argv: readonly string[]) => Promise<string | null>;
 }
 
 export class SentinelGate implements CommandGate {
@@ -80,6 +82,8 @@ export class SentinelGate implements CommandGate {
     for (const host of namesToLookUp(sentinel.state, hosts)) {
       sentinel.dispatch({ kind: 'resolved', host, ip: await lookupOrNull(host) });
     }
+    const veto = (await this.#options.whyVetoed?.(argv)) ?? null;
+    if (veto !== null) return this.#options.reply(client, error(`ERR ${veto}`));
     const unusableScripts = scripts.filter((path) => !isExecutable(resolve(path)));
     sentinel.dispatch({ kind: 'command', client, argv, facts: { unusableScripts } });
   }

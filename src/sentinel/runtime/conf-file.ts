@@ -17,6 +17,8 @@ export interface ConfFile {
   readonly conf: LoadedConf;
   /** Of the text and of what it names on this machine, in reading order. */
   readonly faults: readonly ConfFault[];
+  /** The one of `faults` that says the file can't be rewritten: a fault of the place, not of the text. */
+  readonly writeFault: ConfFault | null;
 }
 
 /** Reads and checks the file. `overrides` are further lines, as made from `--port 26380` (8.1). Never throws. */
@@ -30,11 +32,13 @@ export function readConfFile(path: string, overrides: readonly string[] = []): C
     const code = (fault as NodeJS.ErrnoException).code;
     const why = code === 'ENOENT' ? 'No such file or directory' : messageOf(fault);
     const unreadable: ConfFault = { path: absolute, line: 0, source: '', message: `Fatal error, can't open config file '${absolute}': ${why}` };
-    return { path: absolute, directory: process.cwd(), conf, faults: [unreadable] };
+    return { path: absolute, directory: process.cwd(), conf, faults: [unreadable], writeFault: null };
   }
   const conf = loadSentinelConf([text.replace(/\n$/, ''), ...overrides].join('\n'), { path: absolute, readInclude: readOrNull });
   const directory = resolve(conf.server.get('dir')?.at(-1)?.[0] ?? '.');
-  return { path: absolute, directory, conf, faults: [...conf.faults, ...scriptFaults(conf.masters, absolute, directory), ...pathFaults(absolute)] };
+  const writeFault = writeFaultOf(absolute);
+  const faults = [...conf.faults, ...scriptFaults(conf.masters, absolute, directory), ...(writeFault === null ? [] : [writeFault])];
+  return { path: absolute, directory, conf, faults, writeFault };
 }
 
 function readOrNull(path: string): string | null {
@@ -61,12 +65,12 @@ function scriptFaults(masters: readonly ConfMaster[], path: string, directory: s
   return faults;
 }
 
-function pathFaults(path: string): ConfFault[] {
+function writeFaultOf(path: string): ConfFault | null {
   try {
     accessSync(path, constants.W_OK);
-    return [];
+    return null;
   } catch (fault) {
-    return [{ path, line: 0, source: '', message: `Sentinel config file ${path} is not writable: ${messageOf(fault)}` }];
+    return { path, line: 0, source: '', message: `Sentinel config file ${path} is not writable: ${messageOf(fault)}` };
   }
 }
 

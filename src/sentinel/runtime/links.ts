@@ -108,6 +108,11 @@ export class Links {
     for (const connection of [...this.#clients.keys()]) this.close(connection);
   }
 
+  /** How further connections to a node are made. */
+  get connectionOptions(): Pick<RedisOptions, 'tls' | 'Connector'> {
+    return this.#options;
+  }
+
   get count(): number {
     return this.#clients.size;
   }

@@ -21,6 +21,8 @@ import type { ConfigStore } from './config-store.js';
 import { Links } from './links.js';
 import type { LinkOptions } from './links.js';
 import { Resolver } from './resolver.js';
+import { Rights } from './rights.js';
+import type { MissingRules } from './rule-check.js';
 import { ScriptRunner } from './script-runner.js';
 
 /** What the sentinel tells the rest of the agent. */
@@ -62,6 +64,7 @@ export class Sentinel {
   readonly #links: Links;
   readonly #resolver: Resolver;
   readonly #scripts: ScriptRunner;
+  readonly #rights: Rights;
   readonly #routes = new Map<string, Route>();
   readonly #recent: Input[] = [];
   #work: Work[] = [];
@@ -83,7 +86,10 @@ export class Sentinel {
     this.#log = options.log;
     this.#links = new Links(
       {
-        connectionUp: (connection, localIp) => this.dispatch({ kind: 'connectionUp', connection, localIp }),
+        connectionUp: (connection, localIp) => {
+          this.dispatch({ kind: 'connectionUp', connection, localIp });
+          this.#rights.connected(this.state, connection);
+        },
         connectionDown: (connection, reason) => this.dispatch({ kind: 'connectionDown', connection, reason }),
         reply: (connection, tag, reply) => this.dispatch({ kind: 'reply', connection, tag, reply }),
         message: (connection, channel, payload) => this.dispatch({ kind: 'message', connection, channel, payload }),
@@ -91,6 +97,7 @@ export class Sentinel {
       },
       options.links,
     );
+    this.#rights = new Rights({ connection: this.#links.connectionOptions, log: this.#log });
     this.#resolver = new Resolver((host, ip) => this.dispatch({ kind: 'resolved', host, ip }));
     const { tunables } = options.state;
     this.#scripts = new ScriptRunner(
@@ -104,6 +111,11 @@ export class Sentinel {
 
   get scripts(): ScriptRunner {
     return this.#scripts;
+  }
+
+  /** What the nodes do not let us do, by `host:port`. */
+  get missingRights(): ReadonlyMap<string, MissingRules> {
+    return this.#rights.missing;
   }
 
   /** The last inputs, newest last, for a crash dump. */

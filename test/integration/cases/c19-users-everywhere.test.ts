@@ -3,6 +3,8 @@
  * password of each other; and one of three that has the wrong one.
  */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { must } from '../../../src/assert.js';
 import { freePort, MASTER_NAME, waitFor } from '../lab.js';
 import { addressOf, Bench, fieldsOf, hurry, masterOf, tell, type Started } from './bench.js';
 
@@ -10,17 +12,18 @@ const bench = new Bench();
 const nodes: Started[] = [];
 const sentinels: Started[] = [];
 
-/** What a sentinel needs on a data node. */
-export const NODE_RULES = [
-  ...['resetchannels', '&__sentinel__:hello', '-@all', '+multi', '+slaveof', '+ping', '+exec', '+subscribe', '+publish', '+info', '+role'],
-  ...['+config|rewrite', '+client|setname', '+client|kill', '+script|kill'],
-];
+/** The rules for a user, as docs/users.md prints them. */
+function rulesOf(user: string): string[] {
+  const text = readFileSync(new URL('../../../docs/users.md', import.meta.url), 'utf8');
+  const line = must(new RegExp(`^user ${user} (.*)$`, 'm').exec(text)?.[1], `no user ${user} in docs/users.md`);
+  return line.split(' ').filter((word) => word !== 'on' && !word.startsWith('>'));
+}
 
 async function node(name: string): Promise<void> {
   const port = await freePort();
   const master = nodes[0]?.access.port;
   const users = [
-    ...['--user', 'default', 'off', '--user', 'sen', 'on', '>n0de', ...NODE_RULES],
+    ...['--user', 'default', 'off', '--user', 'sen', 'on', '>n0de', ...rulesOf('sentinel')],
     ...['--user', 'rep', 'on', '>r3p', '-@all', '+psync', '+replconf', '+ping', '--user', 'ops', 'on', '>0ps', '~*', '&*', '+@all'],
   ];
   const follow = ['--masteruser', 'rep', '--masterauth', 'r3p', ...(master === undefined ? [] : ['--replicaof', '127.0.0.1', String(master)])];
@@ -33,7 +36,7 @@ async function sentinel(name: string, peerPassword: string): Promise<void> {
   const port = await freePort();
   const lines = [
     ...[`port ${port}`, 'bind 127.0.0.1', 'user default off'],
-    'user peer on >p33r resetchannels &__sentinel__:hello -@all +ping +publish +sentinel +client|setname',
+    `user peer on >p33r ${rulesOf('peer').join(' ')}`,
     ...['user ops on >0ps ~* &* +@all', 'sentinel sentinel-user peer', `sentinel sentinel-pass ${peerPassword}`],
     ...[`sentinel monitor ${MASTER_NAME} 127.0.0.1 ${nodes[0]!.access.port} 2`, `sentinel down-after-milliseconds ${MASTER_NAME} 2000`],
     ...[`sentinel auth-user ${MASTER_NAME} sen`, `sentinel auth-pass ${MASTER_NAME} n0de`],
@@ -70,6 +73,18 @@ test('the one with the wrong password says so, and sees the others down; they do
   expect(bench.logOf(g2)).toMatch(/refuses our commands: .*(?:WRONGPASS|NOAUTH)/);
   expect(bench.logOf(g1)).not.toContain('refuses our commands');
   expect((await masterOf(g2)).get('flags')).toBe('master');
+}, 60_000);
+
+test('with all the rules nobody complains; with one taken away the log says which', async () => {
+  const [g1, replica] = [sentinels[0]!, nodes[1]!];
+  expect(bench.logOf(g1)).not.toContain('lacks');
+  await tell(replica, 'ACL', 'SETUSER', 'sen', '-config|rewrite', '-client|pause');
+  // A node is asked once a minute at most; a new sentinel asks at once.
+  g1.child.kill('SIGKILL');
+  await bench.restart(g1);
+  const said = `127.0.0.1:${replica.access.port}: user sen lacks +config|rewrite: a failover would fail there`;
+  await waitFor(() => `${said}\n${bench.logs()}`, 30_000, () => Promise.resolve(bench.logOf(g1).includes(said)));
+  await tell(replica, 'ACL', 'SETUSER', 'sen', '+config|rewrite', '+client|pause');
 }, 60_000);
 
 test('nobody else gets anything from a sentinel or a node', async () => {

@@ -17,6 +17,8 @@ export interface ComplianceFixture {
   stall?(): Promise<() => Promise<void>>;
   /** A second publisher over the same outside system and state, as after a restart of the agent; the first one is closed before. */
   restart(): Promise<Publisher>;
+  /** What it does when its agent is cut off, where that is more than standing still: lets go (VIP), or answers by its setting (DNS). */
+  readonly whenIsolated?: 'lets-go' | 'answers';
   /** Takes the outside system away. Publishers are closed by the suite. */
   dispose(): Promise<void>;
 }
@@ -88,9 +90,22 @@ function testState(subject: Subject): void {
     subject.publisher = await fixture.restart();
     await subject.publisher.apply(routeOf({ ...first, previous: null }), never());
     expect(await fixture.seen('cache')).toEqual(A);
-    expect(await fixture.writes?.()).toBe(writes);
+    // What lets go at the stop has to take again.
+    if (fixture.whenIsolated !== 'lets-go') expect(await fixture.writes?.()).toBe(writes);
     await subject.publisher.apply(second, never());
     expect(await fixture.seen('cache')).toEqual(B);
+  });
+
+  test('makes up for a switch that happened while the agent was away', async () => {
+    const { fixture, publisher } = subject;
+    await publisher.apply(first, never());
+    await publisher.close();
+    subject.publisher = await fixture.restart();
+    await subject.publisher.apply(routeOf({ ...second, phase: 'steady', previous: null }), never());
+    expect(await fixture.seen('cache')).toEqual(B);
+    const writes = await fixture.writes?.();
+    await subject.publisher.apply(routeOf({ ...second, phase: 'steady', previous: null }), never());
+    expect(await fixture.writes?.()).toBe(writes);
   });
 
   test('forgets: unknown masters too, more than once, and a new life may start at a lower order', async () => {
@@ -118,6 +133,32 @@ function testOrder(subject: Subject): void {
     const told = await publisher.apply(first, never());
     expect(told.order).toBe(second.order);
     expect(await fixture.seen('cache')).toEqual(B);
+  });
+
+  test('is overruled by an operator alone: forced, a lower order is published once', async () => {
+    const { fixture, publisher } = subject;
+    await publisher.apply(second, never());
+    publisher.forceNext?.('cache');
+    expect(await publisher.apply(routeOf({ ...first, previous: B }), never())).toMatchObject({ order: first.order });
+    expect(await fixture.seen('cache')).toEqual(A);
+  });
+
+  test('moves nobody while isolated or unconfirmed, and follows after the heal', async () => {
+    const { fixture, publisher } = subject;
+    const { log } = captureLog();
+    const reconciler = new Reconciler({ publishers: [publisher], log });
+    reconciler.submit(first);
+    await waitFor(() => reconciler.status()[0]?.state === 'published', 'the first Route', 30_000);
+    const writes = await fixture.writes?.();
+    for (const doubt of [{ trusted: false }, { confirmed: false }]) {
+      reconciler.submit(routeOf({ ...second, ...doubt }));
+      await waitFor(() => ['frozen', 'published'].includes(reconciler.status()[0]?.state ?? '') && reconciler.status()[0]?.wantedOrder === 12, 'the doubtful Route');
+      expect([A, fixture.whenIsolated === undefined ? A : null]).toContainEqual(await fixture.seen('cache'));
+      if (fixture.whenIsolated === undefined) expect(await fixture.writes?.()).toBe(writes);
+    }
+    reconciler.submit(second);
+    await waitFor(async () => (await fixture.seen('cache'))?.host === B.host, 'the heal', 30_000);
+    await reconciler.close();
   });
 
   test('does nothing for a signal that is aborted already', async () => {

@@ -15,7 +15,7 @@ import { fieldList } from '../silent/ending.js';
 import { majorityOf, rankOf } from '../silent/prepared.js';
 import { silentSettings } from '../silent/settings.js';
 import { whyTargetNotReady } from '../silent/target-readiness.js';
-import { hasUnansweredVote, isFreshlyBorn } from '../silent/votes.js';
+import { hasUnansweredVote, heldUntilMs, isFreshlyBorn } from '../silent/votes.js';
 import { requestInfo } from '../monitor.js';
 import type { ElectionPurpose, Master, NodeAddress, Peer } from '../state.js';
 import { isDisconnected, refOf } from '../state.js';
@@ -152,7 +152,7 @@ function conclude(turn: Turn, master: Master, client: number, target: NodeAddres
 
 function whyNotDone(turn: Turn, master: Master, target: NodeAddress): string | null {
   const { silent } = master;
-  if (master.failover !== null) return 'ERR Failover is already in progress';
+  if (master.failover !== null || turn.now < heldUntilMs(master)) return 'ERR Failover is already in progress';
   if (silent !== null && silent.taint !== null) return `ERR Silent failover is tainted: ${silent.taint}`;
   if (silent?.effective !== true) {
     const { ready, known } = readiness(master);
@@ -166,6 +166,7 @@ function whyNotAbort(turn: Turn, master: Master): string | null {
   // A vote below D was the prepare's own: nothing answers that but the state that is to end.
   const votedForTheEnd = master.leaderEpoch >= (master.silent?.doneEpoch ?? 0);
   if (votedForTheEnd && hasUnansweredVote(turn.state, master, turn.state.myId, turn.now)) return 'ERR Failover is already in progress';
+  if (turn.now < heldUntilMs(master)) return 'ERR Failover is already in progress';
   if (master.sdownSinceMs !== null) return 'ERR Failover is already in progress';
   return whyNoQuorum(turn, master);
 }

@@ -33,6 +33,7 @@ export function giveUp(turn: Turn, master: Master, refusal: string): void {
   const { failover } = master;
   if (failover === null) return;
   settleClient(turn, master, refusal);
+  if (failover.state === 'wait_start' || failover.state === 'silent_hold') master.givenUpEpoch = failover.epoch;
   if (failover.state === 'silent_hold') {
     if (failover.lastPauseMs !== 0) unpause(turn, master);
     if (master.silent?.donePending === true) {

@@ -16,7 +16,9 @@ export function whyNoVote(state: Readonly<SentinelState>, master: Readonly<Maste
   if (isFreshlyBorn(state, master, now)) return 'this sentinel lost its memory';
   const peer = master.peers.get(candidate);
   if (candidate !== state.myId && (peer === undefined || !isReady(master, peer))) return 'it is not ready';
-  if (hasBindingVote(master, now) && !seesTrouble(master)) return 'the vote of a done or abort is still unanswered';
+  // Who asks again has given up what the earlier vote was for; nobody else could act on it.
+  const isHeld = now < heldUntilMs(master) && (candidate === state.myId || candidate !== master.leader);
+  if (isHeld) return 'the vote of a done or abort is still unanswered';
   return null;
 }
 
@@ -29,14 +31,19 @@ export function isFreshlyBorn(state: Readonly<SentinelState>, master: Readonly<M
   return state.bornMs !== null && now - state.bornMs < master.failoverTimeoutMs;
 }
 
-/** A vote at an epoch >= D, to which no configuration has answered yet. */
-const hasBindingVote = (master: Readonly<Master>, now: Millis): boolean => now < bindingUntilMs(master);
-
-/** Until when our vote of a done or abort binds us, if no configuration answers it; 0 = there is none. */
+/**
+ * Until when our vote of a done or abort (at an epoch >= D) binds us, if no configuration answers it; 0 = there is none.
+ * A vote for ourselves in an election that we gave up binds nobody: only we could have acted on it.
+ */
 export function bindingUntilMs(master: Readonly<Master>): Millis {
-  const { silent, leaderEpoch, configEpoch, lastVoteMs } = master;
-  const binds = silent !== null && leaderEpoch >= silent.doneEpoch && configEpoch < leaderEpoch;
+  const { silent, leaderEpoch, configEpoch, lastVoteMs, givenUpEpoch } = master;
+  const binds = silent !== null && leaderEpoch >= silent.doneEpoch && configEpoch < leaderEpoch && leaderEpoch !== givenUpEpoch;
   return (binds ? lastVoteMs + master.failoverTimeoutMs + 1 : 0) as Millis;
+}
+
+/** Until when we neither vote nor hold an election of our own: that would only spend an epoch that others need. */
+export function heldUntilMs(master: Readonly<Master>): Millis {
+  return seesTrouble(master) ? (0 as Millis) : bindingUntilMs(master);
 }
 
 /** Waiting is no help any more: the original or the target is down, or the target was promoted already. */

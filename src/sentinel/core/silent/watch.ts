@@ -17,7 +17,7 @@ import type { Turn } from '../turn.js';
 import { announce, log, persist } from '../turn.js';
 import { rankOf, silentTarget } from './prepared.js';
 import { silentSettings } from './settings.js';
-import { isTargetPromoted } from './votes.js';
+import { heldUntilMs, isTargetPromoted } from './votes.js';
 
 const PROMOTED_PROOF_MS = 1_000;
 const WARN_PERIOD_MS = 60_000;
@@ -96,7 +96,7 @@ export function watchDueMs(state: SentinelState, master: Master): Millis {
   const { silent } = master;
   if (silent === null) return NEVER;
   const wanted = wantedElection(state, master);
-  const electionMs = wanted === null ? NEVER : Math.max(wanted.atMs, silent.nextTryMs);
+  const electionMs = wanted === null ? NEVER : Math.max(wanted.atMs, silent.nextTryMs, heldUntilMs(master));
   return Math.min(electionMs, silent.lastWarnedMs + WARN_PERIOD_MS, targetAskDueMs(state, master)) as Millis;
 }
 
@@ -113,7 +113,7 @@ export function watchSilentState(turn: Turn, master: Master): void {
     log(turn, 'warning', `Silent failover of ${master.name} to ${silent.target} is prepared for ${turn.now - silent.sinceMs} ms and waits for done`);
   }
   const wanted = wantedElection(turn.state, master);
-  if (wanted === null || turn.now < Math.max(wanted.atMs, silent.nextTryMs)) return;
+  if (wanted === null || turn.now < Math.max(wanted.atMs, silent.nextTryMs, heldUntilMs(master))) return;
   // An election that elects nobody is tried again after its timeout and a little more.
   const patienceMs = Math.min(turn.state.tunables.electionTimeoutMs, master.failoverTimeoutMs) + nextBelow(turn.state.prng, 1_000);
   silent.nextTryMs = addMs(turn.now, patienceMs);

@@ -1,0 +1,142 @@
+/**
+ * Addresses of this machine through one resident `ip -j -force -batch -`: a change takes 0.4 ms instead of a process start.
+ *
+ * Every request ends with `addr show`; its JSON marks the end, and it alone says what has become of the request. What the program
+ * complained about goes into the error of whoever finds the state other than wanted.
+ */
+import { spawn } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import { AgentError } from '../../errors.js';
+
+export interface LinkAddress {
+  readonly local: string;
+  readonly prefix: number;
+  /** IPv6: another host has it (`dadfailed`). */
+  readonly isRefused: boolean;
+  /** IPv6: not usable yet, the kernel still asks whether another host has it. */
+  readonly isTentative: boolean;
+}
+
+export interface Link {
+  readonly name: string;
+  /** Administratively up and, where the driver tells, with a carrier. */
+  readonly isUp: boolean;
+  readonly addresses: readonly LinkAddress[];
+}
+
+export interface Shown {
+  readonly links: readonly Link[];
+  /** What the program said about the commands of this request; empty = nothing. */
+  readonly complaint: string;
+}
+
+const DEADLINE_MS = 2_000;
+
+export class IpBatch {
+  readonly #argv: readonly string[];
+  #child: ChildProcessWithoutNullStreams | null = null;
+  #tail: Promise<unknown> = Promise.resolve();
+
+  /** `argv`: the program and its first words, e.g. `['ip']`. */
+  constructor(argv: readonly string[]) {
+    this.#argv = argv;
+  }
+
+  /** Runs the commands in order, whatever becomes of each, and shows all links after them. Requests never mix. */
+  run(commands: readonly string[], signal: AbortSignal): Promise<Shown> {
+    const turn = this.#tail.then(() => this.#run(commands, signal));
+    this.#tail = turn.catch(() => undefined);
+    return turn;
+  }
+
+  /** Starts afresh with the next request: a resident program may remember an interface that was replaced. */
+  reset(): void {
+    this.#child?.kill('SIGKILL');
+    this.#child = null;
+  }
+
+  close(): void {
+    this.#child?.stdin.end();
+    this.#child = null;
+  }
+
+  async #run(commands: readonly string[], signal: AbortSignal): Promise<Shown> {
+    signal.throwIfAborted();
+    const child = (this.#child ??= this.#start());
+    try {
+      return await exchange(child, commands, signal);
+    } catch (error) {
+      // An answer that comes late would pass for the next request's.
+      this.reset();
+      throw error;
+    }
+  }
+
+  #start(): ChildProcessWithoutNullStreams {
+    const [program = 'ip', ...words] = this.#argv;
+    const child = spawn(program, [...words, '-j', '-force', '-batch', '-'], { stdio: 'pipe' });
+    child.on('error', () => undefined); // Told to the request that waits (exchange).
+    child.stdin.on('error', () => undefined);
+    child.on('exit', () => {
+      if (this.#child === child) this.#child = null;
+    });
+    return child;
+  }
+}
+
+function exchange(child: ChildProcessWithoutNullStreams, commands: readonly string[], signal: AbortSignal): Promise<Shown> {
+  return new Promise((resolve, reject) => {
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
+    let shown = '';
+    let complaint = '';
+    const end = (): void => {
+      child.stdout.off('data', onShown);
+      child.stderr.off('data', onComplaint);
+      child.off('error', onError).off('exit', onExit);
+      deadline.removeEventListener('abort', onLate);
+    };
+    const fail = (reason: string): void => {
+      end();
+      reject(signal.aborted ? (signal.reason as Error) : new AgentError('PUBLISH_FAILED', `ip ${reason}`));
+    };
+    const onShown = (chunk: Buffer): void => {
+      shown += chunk.toString();
+      if (!shown.endsWith(']\n')) return;
+      const links = linksOf(shown);
+      if (links === null) return;
+      end();
+      resolve({ links, complaint: complaint.replace(/\s+/g, ' ').replace(/ ?Command failed -:\d+/g, '').trim() });
+    };
+    const onComplaint = (chunk: Buffer): void => void (complaint += chunk.toString());
+    const onError = (error: Error): void => fail(`cannot be started: ${error.message}`);
+    const onExit = (): void => fail(`ended: ${complaint.trim() || 'no reason given'}`);
+    const onLate = (): void => fail(`did not answer within ${DEADLINE_MS} ms`);
+    child.stdout.on('data', onShown);
+    child.stderr.on('data', onComplaint);
+    child.on('error', onError).on('exit', onExit);
+    deadline.addEventListener('abort', onLate, { once: true });
+    child.stdin.write([...commands, 'addr show', ''].join('\n'));
+  });
+}
+
+interface RawLink {
+  readonly ifname?: string;
+  readonly flags?: readonly string[];
+  readonly addr_info?: readonly { readonly local?: string; readonly prefixlen?: number; readonly dadfailed?: boolean; readonly tentative?: boolean }[];
+}
+
+/** Null while the text is not complete. */
+function linksOf(text: string): Link[] | null {
+  let raw: readonly RawLink[];
+  try {
+    raw = JSON.parse(text) as readonly RawLink[];
+  } catch {
+    return null;
+  }
+  return raw.filter(({ ifname }) => ifname !== undefined).map(({ ifname = '', flags = [], addr_info: addresses = [] }) => ({
+    name: ifname,
+    isUp: flags.includes('UP') && !flags.includes('NO-CARRIER'),
+    addresses: addresses.map(({ local = '', prefixlen = 0, dadfailed = false, tentative = false }) =>
+      ({ local, prefix: prefixlen, isRefused: dadfailed, isTentative: tentative })),
+  }));
+}

@@ -1,0 +1,42 @@
+/**
+ * Whether somebody else has a VIP, as far as the network tells.
+ */
+import { spawn } from 'node:child_process';
+import { connect } from 'node:net';
+import { AgentError } from '../../errors.js';
+import type { VipPrograms, VipSettings } from './settings.js';
+
+/** A neighbour that has the address answers within this, be it with a refusal; silence = nobody. */
+const ANSWER_MS = 50;
+const DAD_LIMIT_MS = 3_000;
+
+/** Whether a TCP connection to the address is accepted or refused; both come from a host that has it. */
+export function answersTcp(ip: string, port: number, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ host: ip, port, signal });
+    const settle = (answers: boolean): void => {
+      clearTimeout(late);
+      socket.destroy();
+      resolve(answers);
+    };
+    const late = setTimeout(() => settle(false), ANSWER_MS);
+    socket.on('connect', () => settle(true));
+    socket.on('error', (fault: NodeJS.ErrnoException) => settle(fault.code === 'ECONNREFUSED' || fault.code === 'ECONNRESET'));
+  });
+}
+
+/** `arping -D`: duplicate address detection as DHCP clients do it. Takes the full second where the address is free. */
+export async function isTaken(vip: VipSettings, { arping }: VipPrograms, signal: AbortSignal): Promise<boolean> {
+  if (arping === null) throw new AgentError('PUBLISH_FAILED', `vip ${vip.ip}: dad needs arping, which is not installed`);
+  const [program = '', ...words] = arping;
+  const args = [...words, '-q', '-D', '-c', '2', '-w', '1', '-I', vip.interface, vip.ip];
+  const status = await new Promise<number | string>((resolve) => {
+    const child = spawn(program, args, { stdio: 'ignore', timeout: DAD_LIMIT_MS, signal });
+    child.on('error', (fault) => resolve(fault.message));
+    child.on('exit', (code, name) => resolve(code ?? name ?? 'no status'));
+  });
+  if (status === 0) return false;
+  if (status === 1) return true;
+  signal.throwIfAborted();
+  throw new AgentError('PUBLISH_FAILED', `vip ${vip.ip}: ${program} -D on ${vip.interface} failed (${status})`);
+}
