@@ -212,7 +212,27 @@ describe('outputs', () => {
     }
   }, 150_000);
 
-  test('a hook that refuses: the move is taken back, with the name of the hook', async () => {
+  test('a hook that has a veto: nothing was sent anywhere, everything is put back, and it says which hook', async () => {
+    const lab = new MigrateLab();
+    try {
+      const script = join(lab.site.lab.folder, 'guard.sh');
+      writeFileSync(script, '#!/bin/sh\necho "not on a Friday"\nexit 1\n');
+      chmodSync(script, 0o755);
+      const master = await lab.start({ yaml: [`hooks: [{ name: guard, command: ["${script}"], on: [pre] }]`] });
+      const before = await lab.everything();
+      for (const mode of ['silent', 'coordinated']) {
+        const ran = await lab.move(lab.site.node(1), ['--mode', mode]);
+        expect([ran.status, ran.text]).toEqual([1, expect.stringMatching(/still the master: .*hook guard refuses the move/)]);
+        await lab.site.calm(master);
+        expect(await lab.everything()).toEqual(before);
+      }
+      for (const agent of lab.site.agents) expect(lab.site.switches(agent)).toEqual([]);
+    } finally {
+      await lab.stop();
+    }
+  }, 120_000);
+
+  test('a hook that fails when clients have moved: the move is taken back, with the name of the hook', async () => {
     const lab = new MigrateLab();
     try {
       const master = await lab.start({ isQuiet: true });

@@ -20,6 +20,8 @@ const MARKER_LIMIT_MS = 10_000;
 /** A node that does not answer for so long is left to the sentinels. */
 const ABSENT_LIMIT_MS = 5_000;
 const RETRY_MS = 500;
+/** What a `pre` hook's refusal begins with. */
+const VETO = /^ERR hook /;
 const PASSING = /INPROG|INFO|no connection|disconnected|NOQUORUM|link|already in progress/i;
 
 /** The coordinated way: one command, and what it leads to. */
@@ -42,7 +44,7 @@ export async function failover(context: Context): Promise<Facts> {
       refusal = 'the failover did not come to its end';
     } catch (fault) {
       refusal = messageOf(fault);
-      if (fault instanceof Refusal && !PASSING.test(refusal)) throw fail(`the failover is refused: ${refusal}`);
+      if (fault instanceof Refusal && (!PASSING.test(refusal) || VETO.test(refusal))) throw fail(`the failover is refused: ${refusal}`);
     }
     return refusal;
   });

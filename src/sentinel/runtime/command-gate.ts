@@ -88,6 +88,7 @@ export class SentinelGate implements CommandGate {
     sentinel.dispatch({ kind: 'command', client, argv, facts: { unusableScripts } });
   }
 
+  /** Divergence D80: who moves a master by hand or by `migrate` must know when every output has followed. */
   #outputs([, , master = '', word, ...rest]: readonly string[]): RespValue {
     if (rest.length > 0 || (word !== undefined && word.toLowerCase() !== 'recheck')) return error('ERR Unknown word, expected RECHECK');
     if (!this.#options.sentinel().state.masters.has(master)) return error('ERR No such master with that name');

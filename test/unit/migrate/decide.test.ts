@@ -116,7 +116,7 @@ describe('an ended move', () => {
 
   test('is open as long as something is left over, and then tidied up again', () => {
     expect(isOpen(upTo('report', [closed([])]))).toBe(false);
-    const left = upTo('report', [closed(['a setting'])]);
+    const left = upTo('settle', [end('restore', ['a setting']), end('report'), closed(['a setting'])]);
     expect(isOpen(left)).toBe(true);
     expect(decide(reopen(left), switched)).toEqual(step('restore'));
   });
