@@ -14,7 +14,7 @@ import { Refusal } from './links.js';
 import type { Links } from './links.js';
 
 const LOOK_LIMIT_MS = 3_000;
-const SENTINEL_LINK = /(?:^| )name=(?:sentinel-|pointsman-migrate)/;
+const SENTINEL_LINK = /(?:^| )name=(?:sentinel-|pointsman-)/;
 
 /** Who belongs to a group, as one sentinel knows it. */
 export interface Members {

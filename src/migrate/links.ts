@@ -12,6 +12,8 @@ import { formatAddress } from '../sentinel/wire/address.js';
 
 /** How this program's connections are called, so that it does not cut itself off. */
 export const OWN_NAME = 'pointsman-migrate';
+/** The probe is a client like any other: it is cut, too, and its held write must not wait for the end of a barrier. */
+export const PROBE_NAME = 'pointsman-probe';
 const CONNECT_LIMIT_MS = 2_000;
 const ANSWER_LIMIT_MS = 5_000;
 
@@ -33,12 +35,14 @@ export class Refusal extends Error {
 
 export class Links {
   readonly #settings: LinkSettings;
+  readonly #name: string;
   readonly #clients = new Map<string, Redis>();
   readonly #opening = new Map<string, Promise<Redis>>();
   readonly #sentinels = new Set<string>();
 
-  constructor(settings: LinkSettings) {
+  constructor(settings: LinkSettings, name = OWN_NAME) {
     this.#settings = settings;
+    this.#name = name;
   }
 
   /** Says that an address is a sentinel's: other credentials. */
@@ -118,7 +122,7 @@ export class Links {
     const client = new Redis({
       ...address, ...(isSentinel ? sentinels : nodes), ...(tls === undefined ? {} : { tls }),
       ...{ protocol: 2, lazyConnect: true, enableReadyCheck: false, enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: () => null },
-      ...{ connectTimeout: CONNECT_LIMIT_MS, connectionName: OWN_NAME, disableClientInfo: true, noDelay: true, autoResendUnfulfilledCommands: false },
+      ...{ connectTimeout: CONNECT_LIMIT_MS, connectionName: this.#name, disableClientInfo: true, noDelay: true, autoResendUnfulfilledCommands: false },
     });
     let reason: Error | null = null;
     client.on('error', (fault: Error) => (reason = fault));

@@ -15,7 +15,7 @@ import { numberIn } from './fields.js';
 import { Group } from './group.js';
 import type { MoveJournal } from './journal.js';
 import type { LinkSettings } from './links.js';
-import { Links, Refusal } from './links.js';
+import { Links, PROBE_NAME, Refusal } from './links.js';
 import type { Entry, Facts, MoveState } from './move-state.js';
 import type { Step } from './plan.js';
 import { chain, makeWritable, noAutoRevert, prefer, restore, save, waitSync } from './steps/nodes.js';
@@ -70,7 +70,7 @@ export class Mover {
   constructor(options: MoverOptions) {
     this.#options = options;
     this.#links = new Links(options.links);
-    this.#probeLinks = new Links(options.links);
+    this.#probeLinks = new Links(options.links, PROBE_NAME);
     this.#holdLinks = new Links(options.links);
     const { plan } = options.journal.move;
     for (const sentinel of plan.sentinels) for (const links of [this.#links, this.#probeLinks]) links.isSentinel(sentinel);

@@ -10,7 +10,7 @@ import type { Context } from '../context.js';
 import { allNodes, fail, waitUntil } from '../context.js';
 import { describeClients, parseClients } from '../drain-rules.js';
 import { infoFields, numberIn } from '../fields.js';
-import { OWN_NAME, Refusal } from '../links.js';
+import { OWN_NAME, PROBE_NAME, Refusal } from '../links.js';
 import type { Facts } from '../move-state.js';
 import { acknowledged, whyDebts } from './window.js';
 
@@ -76,7 +76,7 @@ export async function settle(context: Context): Promise<Facts> {
   await context.probe.stop();
   await attempt(() => checkMarker(context, nodes.filter((address) => !absent.has(formatAddress(address)))));
   const list = absent.has(formatAddress(plan.original)) ? '' : await links.text(plan.original, 'CLIENT', 'LIST').catch(() => '');
-  const left = describeClients(parseClients(list, OWN_NAME));
+  const left = describeClients(parseClients(list, OWN_NAME).filter(({ name }) => name !== PROBE_NAME));
   const before = Number(context.move().finished.get('save')?.facts['targetSyncFull'] ?? NaN);
   const copies = numberIn(infoFields(await links.text(plan.target, 'INFO', 'stats').catch(() => '')), 'sync_full', NaN) - before;
   return { problems, epoch, stillAtOld: left, fullCopies: Number.isFinite(copies) ? copies : null, longestBlindMs: Math.round(context.probe.longestGapMs) };
