@@ -6,26 +6,23 @@
  */
 import { randomBytes } from 'node:crypto';
 import { dirname } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { AdminServer } from './admin/server.js';
 import { startAdminServer } from './admin/server.js';
 import type { AgentStatus } from './admin/status.js';
 import { statusOf } from './admin/status.js';
 import type { DnsSection, PointsmanConfig } from './config/config.js';
-import { makeConsulPublisher } from './consul-wiring.js';
 import { EventFeed } from './admin/event-feed.js';
+import type { Zone } from './dns/zone.js';
+import { must } from './assert.js';
 import type { DnsListeners } from './dns/listeners.js';
 import { startDnsListeners } from './dns/listeners.js';
-import { FileSerialStore } from './dns/serial-store.js';
-import { zoneSettingsOf } from './dns-wiring.js';
 import { EXIT, FatalError, messageOf } from './errors.js';
-import type { Hooks } from './hooks-wiring.js';
-import { makeHooks } from './hooks-wiring.js';
 import type { Log } from './log.js';
-import type { ConsulPublisher } from './publishers/consul/consul-publisher.js';
-import { DnsPublisher } from './publishers/dns-publisher.js';
+import type { Outputs, OutputsWiring } from './outputs.js';
+import { makeOutputs } from './outputs.js';
+import type { DnsPublisher } from './publishers/dns-publisher.js';
 import { Journal } from './publishers/journal.js';
-import { MappedPublisher } from './publishers/mapped-publisher.js';
-import type { Publisher } from './publishers/publisher.js';
 import { Reconciler } from './publishers/reconciler.js';
 import { projectRoute } from './route/project.js';
 import type { Route } from './route/route.js';
@@ -40,11 +37,10 @@ import { SentinelServer } from './sentinel/runtime/server/server.js';
 import { linkOptionsOf, serverLines, serverOptionsOf } from './sentinel/runtime/server-settings.js';
 import type { UsersNow } from './sentinel/runtime/server-settings.js';
 import type { TlsSettings } from './sentinel/runtime/tls-settings.js';
-import type { LogLevelName, SentinelState } from './sentinel/index.js';
+import type { LogLevelName } from './sentinel/index.js';
 import { formatAddress } from './sentinel/wire/address.js';
 import type { ServerIdentity } from './sentinel/wire/identity.js';
 import { millis } from './time.js';
-import { makeVipPublisher } from './vip-wiring.js';
 
 export interface AgentOptions {
   readonly file: ConfFile;
@@ -66,19 +62,20 @@ const now = (): ReturnType<typeof millis> => millis(Date.now());
 export class Agent {
   readonly #options: AgentOptions;
   readonly #log: Log;
-  readonly #publishers: Publisher[] = [];
-  readonly #hooks: Hooks;
   readonly #feed = new EventFeed();
-  readonly #dns: DnsPublisher | null;
-  readonly #consul: ConsulPublisher | null;
   readonly #reconciler: Reconciler;
   readonly #journal: Journal;
   readonly #server: SentinelServer;
+  readonly #wiring: OutputsWiring;
   readonly sentinel: Sentinel;
+  #outputs: Outputs;
+  /** Whose zone is answered from; on a reload the new one takes over when it knows what the old one knew. */
+  #served: DnsPublisher | null;
   #listeners: DnsListeners | null = null;
   /** Until a command changes them, the lines of the file and its includes say it all. */
   #usersChanged = false;
   #admin: AdminServer | null = null;
+  #reloading: Promise<unknown> = Promise.resolve();
 
   constructor(options: AgentOptions) {
     this.#options = options;
@@ -88,35 +85,25 @@ export class Agent {
     state.settings.isolationAfterMs = config?.route.isolationAfterMs ?? null;
     state.settings.identity = options.identity;
 
-    this.#hooks = makeHooks({
-      config, state, stateFile: file.path, log: log.child({ part: 'hook' }),
-      onFailure: (path, signal, exitCode) => this.sentinel.dispatch({ kind: 'scriptFailed', path, signal, exitCode }),
-    });
-    this.#dns = config?.dns == null ? null : this.#makeDns(config.dns, config);
-    this.#consul = config === null ? null : makeConsulPublisher({
-      config,
-      state,
-      masters: file.conf.masters.map((master) => master.name),
-      wake: (master) => this.#reconciler.recheck('consul', master),
-      log: log.child({ part: 'consul' }),
-    });
-    for (const output of [this.#dns, this.#consul]) {
-      if (output !== null) this.#publishers.push(new MappedPublisher(output, config?.route.addressMap ?? []));
-    }
-    this.#publishers.push(...this.#hooks.publishers);
-    const vip = config === null ? null : this.#makeVip(config, state);
-    if (vip !== null) this.#publishers.push(vip);
+    this.#wiring = {
+      ...{ state, stateFile: file.path, log },
+      listeners: () => this.#listeners?.addresses ?? [],
+      reconciler: () => this.#reconciler,
+      onScriptFailure: (path, signal, exitCode) => this.sentinel.dispatch({ kind: 'scriptFailed', path, signal, exitCode }),
+    };
+    this.#outputs = makeOutputs(this.#wiring, config);
+    this.#served = this.#outputs.dns;
     this.#journal = new Journal({ path: null, ...config?.journal, log: log.child({ part: 'journal' }), onEntry: (entry) => this.#feed.push(entry) });
     this.#reconciler = new Reconciler({
-      publishers: this.#publishers,
+      publishers: this.#outputs.publishers,
       log: log.child({ part: 'outputs' }),
       onResult: (result) => this.#journal.output(result),
     });
 
     const gate = new SentinelGate({
       sentinel: () => this.sentinel,
-      whyVetoed: this.#hooks.whyVetoed,
-      otherScripts: () => this.#hooks.publishers.flatMap((hook) => hook.pending()).map((script) => ({
+      whyVetoed: (argv) => this.#outputs.hooks.whyVetoed(argv),
+      otherScripts: () => this.#outputs.hooks.publishers.flatMap((hook) => hook.pending()).map((script) => ({
         argv: script.argv,
         runs: script.runs,
         pid: script.pid ?? 0,
@@ -124,7 +111,7 @@ export class Agent {
       })),
       reply: (client, value) => this.#server.reply(client, value),
       outputs: (master, recheck) => this.#outputsOf(master, recheck),
-      whyNotMonitorable: (name) => this.#dns?.whyNotAddable(name) ?? this.#consul?.whyNotAddable(name) ?? null,
+      whyNotMonitorable: (name) => this.#outputs.dns?.whyNotAddable(name) ?? this.#outputs.consul?.whyNotAddable(name) ?? null,
     });
     this.#server = new SentinelServer(serverOptionsOf(file, options.identity, options.tls.server, log.child({ part: 'server' })), gate);
     this.#server.onShutdown(options.onShutdown);
@@ -169,9 +156,9 @@ export class Agent {
   }
 
   async stop(): Promise<void> {
+    await this.#reloading;
     await this.sentinel.stop();
     await this.#reconciler.close();
-    await Promise.all(this.#publishers.map((publisher) => publisher.close()));
     await this.#listeners?.close();
     await this.#admin?.close();
     await this.#server.close();
@@ -188,32 +175,16 @@ export class Agent {
     return this.#usersChanged ? { lines: this.#server.userLines(), implied: this.#server.impliedUserLine() } : null;
   }
 
-  #makeVip(config: PointsmanConfig, state: SentinelState): Publisher | null {
-    return makeVipPublisher({
-      config, state, log: this.#log.child({ part: 'vip' }),
-      isFenced: (master) => this.#reconciler.isFenced(master),
-      wake: (master) => this.#reconciler.recheck('vip', master),
-    });
-  }
-
-  #makeDns(section: DnsSection, config: PointsmanConfig): DnsPublisher {
-    return new DnsPublisher({
-      settings: zoneSettingsOf(section, config.route.allowLoopback),
-      masters: this.#options.file.conf.masters.map((master) => master.name),
-      listeners: () => this.#listeners?.addresses ?? [],
-      clock: now,
-      log: this.#log.child({ part: 'dns' }),
-      serials: new FileSerialStore(`${this.#options.file.path}.dns-serial`),
-    });
-  }
-
   async #openDns(): Promise<void> {
-    const section = this.#options.config?.dns ?? null;
-    const publisher = this.#dns;
-    if (section === null || publisher === null) return;
-    const listen = section.listen.map(formatAddress);
-    this.#listeners = await startDnsListeners({ listen, zone: () => publisher.zone(), log: this.#log.child({ part: 'dns' }) });
-    for (const address of this.#listeners.addresses) this.#log.info({ address: formatAddress(address), zone: section.zone }, 'dns listens');
+    const section = this.#outputs.config?.dns ?? null;
+    if (section !== null) this.#listeners = await this.#listenDns(section);
+  }
+
+  async #listenDns(section: DnsSection): Promise<DnsListeners> {
+    const zone = (): Zone => must(this.#served, 'dns listens without a zone').zone();
+    const listeners = await startDnsListeners({ listen: section.listen.map(formatAddress), zone, log: this.#log.child({ part: 'dns' }) });
+    for (const address of listeners.addresses) this.#log.info({ address: formatAddress(address), zone: section.zone }, 'dns listens');
+    return listeners;
   }
 
   async #openAdmin(): Promise<void> {
@@ -226,8 +197,8 @@ export class Agent {
   }
 
   #outputsOf(master: string, recheck: boolean): OutputView[] {
-    if (recheck) for (const { name } of this.#publishers) this.#reconciler.recheck(name, master);
-    const ttlMs = (this.#options.config?.dns?.ttlSeconds ?? 0) * 1_000;
+    if (recheck) for (const { name } of this.#outputs.publishers) this.#reconciler.recheck(name, master);
+    const ttlMs = (this.#outputs.config?.dns?.ttlSeconds ?? 0) * 1_000;
     return this.#reconciler.status().filter((each) => each.master === master).map((each) => ({
       name: each.output,
       state: each.state,
@@ -239,11 +210,42 @@ export class Agent {
     }));
   }
 
+  /**
+   * SIGHUP: the outputs as a newly read pointsman.yaml has them; sentinel and ports stay. One after the other. Resolves to what differs in
+   * the file and takes effect only with a restart. Rejects with FatalError when a new DNS address can't be opened: all stays as it was.
+   */
+  reload(config: PointsmanConfig): Promise<readonly string[]> {
+    const done = this.#reloading.then(() => this.#applyConfig(config));
+    this.#reloading = done.catch(() => undefined);
+    return done;
+  }
+
+  async #applyConfig(config: PointsmanConfig): Promise<readonly string[]> {
+    const before = this.#outputs;
+    const isSame = (a: unknown, b: unknown): boolean => isDeepStrictEqual(a, b);
+    const listensAnew = !isSame(before.config?.dns?.listen, config.dns?.listen);
+    // Opened first: a port that is taken must cost nothing.
+    const opened = listensAnew && config.dns !== null ? await this.#listenDns(config.dns) : null;
+    const outputs = makeOutputs(this.#wiring, config, before);
+    this.#outputs = outputs;
+    const oldListeners = listensAnew ? this.#listeners : null;
+    if (listensAnew) this.#listeners = opened;
+    this.#wiring.state.settings.isolationAfterMs = config.route.isolationAfterMs;
+    // Until the new zone has every Route, which it has at once, the old one answers: no client's question meets an empty zone.
+    this.#served ??= outputs.dns;
+    await this.#reconciler.replace(outputs.publishers);
+    this.#served = outputs.dns;
+    await oldListeners?.close();
+    const fixed = ['sentinel', 'admin', 'journal'] as const;
+    const waiting: string[] = fixed.filter((section) => !isSame(before.config?.[section], config[section]));
+    return before.config?.log.format === config.log.format ? waiting : [...waiting, 'log.format'];
+  }
+
   #publishAgain(master: string, force: boolean): readonly string[] | null {
     if (!this.sentinel.state.masters.has(master)) return null;
     if (force) return this.#reconciler.force(master);
-    for (const { name } of this.#publishers) this.#reconciler.recheck(name, master);
-    return this.#publishers.map(({ name }) => name);
+    for (const { name } of this.#outputs.publishers) this.#reconciler.recheck(name, master);
+    return this.#outputs.publishers.map(({ name }) => name);
   }
 
   #routeChanged(master: string, route: Route | null): void {

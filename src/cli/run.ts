@@ -16,6 +16,7 @@ import type { ServerIdentity } from '../sentinel/wire/identity.js';
 import { DEFAULT_IDENTITY, bannerOf } from '../sentinel/wire/identity.js';
 import { tlsSettingsOf } from '../sentinel/runtime/tls-settings.js';
 import { Syslog } from '../syslog.js';
+import type { LoadedFiles } from './load-files.js';
 import { loadBoth, loadSentinel, refuseFaults } from './load-files.js';
 
 /** Set in the child of `daemonize yes`, so that it does not fork again. */
@@ -25,7 +26,7 @@ const DAEMON_MARK = 'POINTSMAN_DAEMONIZED';
 export async function run(yamlPath: string | null, flags: Readonly<Record<string, string>>): Promise<number> {
   const { config, file, faults, warnings } = loadBoth(yamlPath, flags);
   if (faults.length > 0 || file === null || config === null) refuseFaults(faults, file);
-  return serve({ file, config, identity: identityOf(config) }, warnings);
+  return serve({ file, config, identity: identityOf(config), reread: () => loadBoth(yamlPath, flags) }, warnings);
 }
 
 /** The drop-in: `redis-sentinel <conf> [--directive value …]`. */
@@ -33,7 +34,7 @@ export async function runSentinel(path: string, overrides: readonly string[]): P
   const { file, faults, warnings } = loadSentinel(path, overrides);
   const identity = identityOf(null);
   if (faults.length > 0 || file === null) refuseFaults([`*** FATAL CONFIG FILE ERROR (${bannerOf(identity)}) ***`, ...faults], file);
-  return serve({ file, config: null, identity }, warnings);
+  return serve({ file, config: null, identity, reread: null }, warnings);
 }
 
 /** Turns `--port 26380 --sentinel "monitor m 127.0.0.1 6379 2"` into lines of configuration (8.1). */
@@ -54,9 +55,12 @@ function identityOf(config: PointsmanConfig | null): ServerIdentity {
   return read?.value ?? config?.sentinel?.identity ?? DEFAULT_IDENTITY;
 }
 
-type Plan = Pick<AgentOptions, 'file' | 'config' | 'identity'>;
+type Plan = Pick<AgentOptions, 'file' | 'config' | 'identity'> & {
+  /** Reads pointsman.yaml again; null for a plain sentinel, which has none. */
+  readonly reread: (() => LoadedFiles) | null;
+};
 
-async function serve({ file, config, identity }: Plan, warnings: readonly string[]): Promise<number> {
+async function serve({ file, config, identity, reread }: Plan, warnings: readonly string[]): Promise<number> {
   const word = (name: string): string => file.conf.server.get(name)?.at(-1)?.[0] ?? '';
   if (word('daemonize').toLowerCase() === 'yes' && process.env[DAEMON_MARK] === undefined) return daemonize();
   enterDirectory(file);
@@ -79,7 +83,7 @@ async function serve({ file, config, identity }: Plan, warnings: readonly string
     log.info({ signal }, 'stopping');
     end(EXIT.ok);
   });
-  process.on('SIGHUP', () => log.warn('SIGHUP: pointsman.yaml is not read again by this version; the running configuration stays'));
+  process.on('SIGHUP', () => void reload(agent, reread, log));
   process.on('SIGUSR1', () => log.info(`state\n${describe(agent.sentinel.state)}`));
   dumpOnBug(() => agent, log);
   await agent.start();
@@ -91,6 +95,25 @@ async function serve({ file, config, identity }: Plan, warnings: readonly string
   removePidFile();
   syslog?.close();
   return status;
+}
+
+/** SIGHUP: a bad file is told, fault by fault, and the running configuration stays. */
+async function reload(agent: Agent, reread: Plan['reread'], log: Log): Promise<void> {
+  if (reread === null) return log.warn('SIGHUP: there is no pointsman.yaml to read again');
+  const { config, faults, warnings } = reread();
+  if (config === null || faults.length > 0) {
+    for (const fault of faults) log.error({ fault }, 'SIGHUP: pointsman.yaml is not taken over');
+    return;
+  }
+  for (const warning of warnings) log.warn(warning);
+  try {
+    setLogLevel(log, config.log.level);
+    const waiting = await agent.reload(config);
+    log.info('SIGHUP: pointsman.yaml was read again');
+    if (waiting.length > 0) log.warn({ sections: waiting }, `SIGHUP: what changed under ${waiting.join(', ')} takes effect with a restart`);
+  } catch (fault) {
+    log.error({ error: messageOf(fault) }, 'SIGHUP: pointsman.yaml is not taken over');
+  }
 }
 
 /** Stock's defaults for what is not set. */

@@ -11,62 +11,14 @@ import { sameRoute } from '../route/route.js';
 import type { Route } from '../route/route.js';
 import { millis } from '../time.js';
 import type { Millis } from '../time.js';
+import type { OutputError, OutputResult, OutputState, OutputStatus } from './output-status.js';
 import type { Published, Publisher } from './publisher.js';
+export type { OutputError, OutputResult, OutputState, OutputStatus } from './output-status.js';
 
 /** Time and timers as the reconciler needs them; tests give a fake one. `setTimer` returns what cancels it. */
 export interface ReconcilerClock {
   now(): Millis;
   setTimer(run: () => void, delayMs: number): () => void;
-}
-
-/**
- * `frozen`: the Route is untrusted or unconfirmed and this output must not move (rules 3 and 4). `fenced`: a higher order than ours has
- * been there for {@link FENCED_AFTER_MS}, nothing is written until it is reached or an operator forces ours (rule 2).
- */
-export type OutputState = 'published' | 'pending' | 'failing' | 'frozen' | 'fenced';
-
-export interface OutputError {
-  readonly code: string;
-  readonly message: string;
-  readonly atMs: Millis;
-}
-
-/** How far one output is with one master. */
-export interface OutputStatus {
-  readonly output: string;
-  readonly master: string;
-  readonly state: OutputState;
-  readonly wantedOrder: number;
-  readonly wantedEpoch: number;
-  /** null until the first success. Higher than wanted when somebody newer was there first. */
-  readonly publishedOrder: number | null;
-  readonly publishedEpoch: number | null;
-  /** Since when `state` holds. */
-  readonly sinceMs: Millis;
-  /** Attempts for this wish, the running one included; re-checks of a success don't count. */
-  readonly attempts: number;
-  /** The last failure of this wish; null once it is published. */
-  readonly lastError: OutputError | null;
-  /** From the Route's change to the first read-back of its success, milliseconds; null before. */
-  readonly lagMs: number | null;
-  readonly detail: string;
-}
-
-/** One attempt that ended. */
-export interface OutputResult {
-  readonly output: string;
-  readonly master: string;
-  readonly route: Route;
-  readonly outcome: 'published' | 'failed' | 'superseded' | 'fenced';
-  /** True where an already published Route was only looked at again. */
-  readonly recheck: boolean;
-  readonly publishedOrder: number | null;
-  readonly detail: string;
-  readonly error: OutputError | null;
-  readonly attempts: number;
-  /** Route change → now. */
-  readonly latencyMs: number;
-  readonly atMs: Millis;
 }
 
 export interface ReconcilerOptions {
@@ -110,6 +62,8 @@ interface Pair {
   wanted: Route | null;
   changedAtMs: Millis;
   attempt: Attempt | null;
+  /** Its output was taken away: nothing begins any more. */
+  isRetired: boolean;
   cancelTimer: (() => void) | null;
   state: OutputState;
   sinceMs: Millis;
@@ -138,15 +92,17 @@ interface Attempt {
 type Outcome = { readonly kind: 'done'; readonly published: Published | null } | { readonly kind: 'failed'; readonly error: unknown };
 
 export class Reconciler {
-  readonly #publishers: readonly Publisher[];
+  #publishers: readonly Publisher[];
   readonly #log: Log;
   readonly #clock: ReconcilerClock;
   readonly #onResult: (result: OutputResult) => void;
   readonly #recheckMs: number;
   readonly #random: () => number;
   readonly #pairs = new Map<string, Pair>();
+  /** The newest Route of each master, for outputs that come later. */
+  readonly #newest = new Map<string, Route>();
   #closing: Promise<void> | null = null;
-  #attemptEnded: (() => void) | null = null;
+  readonly #attemptEnded: (() => void)[] = [];
 
   constructor(options: ReconcilerOptions) {
     this.#publishers = options.publishers;
@@ -160,6 +116,7 @@ export class Reconciler {
   /** The newest Route of a master; attempts start before this returns. Never throws for what an output does. */
   submit(route: Route): void {
     if (this.#closing !== null) return;
+    this.#newest.set(route.master, route);
     for (const publisher of this.#publishers) this.#want(this.#pairOf(publisher, route.master), route);
   }
 
@@ -195,6 +152,7 @@ export class Reconciler {
   /** The master is no longer monitored: every output withdraws it, except those that are frozen (rule 4: deletions included). */
   forget(master: string): void {
     if (this.#closing !== null) return;
+    this.#newest.delete(master);
     for (const pair of [...this.#pairs.values()].filter((candidate) => candidate.master === master && candidate.wanted !== null)) {
       pair.wanted = null;
       pair.changedAtMs = this.#clock.now();
@@ -202,6 +160,31 @@ export class Reconciler {
       if (pair.state === 'frozen') this.#log.warn({ output: pair.publisher.name, master }, 'forgotten while frozen, left as it is');
       this.#wake(pair);
     }
+  }
+
+  /**
+   * Other outputs from now on. Those that are not in `publishers` are closed and what they published stays; new ones get the newest Route
+   * of every master. Resolves when the old ones are closed and the new ones have begun.
+   */
+  async replace(publishers: readonly Publisher[]): Promise<void> {
+    const gone = this.#publishers.filter((publisher) => !publishers.includes(publisher));
+    const fresh = publishers.filter((publisher) => !this.#publishers.includes(publisher));
+    const retired = [...this.#pairs.values()].filter((pair) => gone.includes(pair.publisher));
+    this.#publishers = publishers.filter((publisher) => !fresh.includes(publisher));
+    for (const pair of retired) this.#retire(pair);
+    while (retired.some((pair) => pair.attempt !== null)) await new Promise<void>((resolve) => { this.#attemptEnded.push(resolve); });
+    // The names are free only now: a new output of an old one's name is another pair.
+    for (const pair of retired) this.#drop(pair);
+    await Promise.all(gone.map((publisher) => this.#closeOne(publisher)));
+    if (this.#closing !== null) return;
+    this.#publishers = publishers;
+    for (const publisher of fresh) for (const route of this.#newest.values()) this.#want(this.#pairOf(publisher, route.master), route);
+  }
+
+  #retire(pair: Pair): void {
+    pair.isRetired = true;
+    this.#clearTimer(pair);
+    if (pair.attempt !== null) this.#supersede(pair, pair.attempt);
   }
 
   /** All pairs, by output in the order given, then by master. */
@@ -224,7 +207,7 @@ export class Reconciler {
       if (pair.attempt !== null) this.#supersede(pair, pair.attempt);
     }
     const idle = (): boolean => [...this.#pairs.values()].every((pair) => pair.attempt === null);
-    while (!idle()) await new Promise<void>((resolve) => { this.#attemptEnded = resolve; });
+    while (!idle()) await new Promise<void>((resolve) => { this.#attemptEnded.push(resolve); });
     await Promise.all(this.#publishers.map((publisher) => this.#closeOne(publisher)));
     this.#pairs.clear();
   }
@@ -250,7 +233,7 @@ export class Reconciler {
     if (known !== undefined) return known;
     const now = this.#clock.now();
     const pair: Pair = {
-      publisher, master, wanted: null, changedAtMs: now, attempt: null, cancelTimer: null, state: 'pending', sinceMs: now, published: null,
+      publisher, master, wanted: null, changedAtMs: now, attempt: null, isRetired: false, cancelTimer: null, state: 'pending', sinceMs: now, published: null,
       settled: null, floorOrder: -1, outrankedSinceMs: null, failures: 0, attempts: 0, lastError: null, lagMs: null, detail: '',
     };
     this.#pairs.set(key, pair);
@@ -289,7 +272,7 @@ export class Reconciler {
       return;
     }
     this.#clearTimer(pair);
-    if (this.#closing !== null) return;
+    if (this.#closing !== null || pair.isRetired) return;
     if (wanted === null && pair.state === 'frozen') return this.#drop(pair);
     if (wanted !== null && !mayReach(pair.publisher, wanted)) return this.#setState(pair, 'frozen');
     if (wanted !== null && isStale(pair, wanted)) {
@@ -364,9 +347,7 @@ export class Reconciler {
     if (outcome.kind === 'failed') this.#fail(pair, attempt, outcome.error);
     else if (outcome.published === null || attempt.route === null) this.#withdrawn(pair);
     else this.#succeed(pair, attempt, attempt.route, outcome.published);
-    const ended = this.#attemptEnded;
-    this.#attemptEnded = null;
-    ended?.();
+    for (const resolve of this.#attemptEnded.splice(0)) resolve();
   }
 
   #withdrawn(pair: Pair): void {
@@ -437,7 +418,7 @@ export class Reconciler {
 
   #wakeLater(pair: Pair, delayMs: number): void {
     this.#clearTimer(pair);
-    if (this.#closing === null) pair.cancelTimer = this.#clock.setTimer(() => this.#wake(pair), delayMs);
+    if (this.#closing === null && !pair.isRetired) pair.cancelTimer = this.#clock.setTimer(() => this.#wake(pair), delayMs);
   }
 
   #clearTimer(pair: Pair): void {
