@@ -75,6 +75,8 @@ export async function settle(context: Context): Promise<Facts> {
   for (const name of absent) problems.push(`${name} does not answer: when it is back, the sentinels make it follow and copy`);
   await context.probe.stop();
   await attempt(() => checkMarker(context, nodes.filter((address) => !absent.has(formatAddress(address)))));
+  // Kept (for a day) as long as somebody has to be looked at again.
+  if (problems.length === 0) await links.ask(plan.target, ['DEL', context.marker, context.probe.key]).catch(() => undefined);
   const list = absent.has(formatAddress(plan.original)) ? '' : await links.text(plan.original, 'CLIENT', 'LIST').catch(() => '');
   const left = describeClients(parseClients(list, OWN_NAME).filter(({ name }) => name !== PROBE_NAME));
   const before = Number(context.move().finished.get('save')?.facts['targetSyncFull'] ?? NaN);
@@ -122,7 +124,6 @@ async function checkMarker(context: Context, nodes: readonly Address[]): Promise
     const missing = [plan.target, ...nodes].filter((_, index) => values[index] !== plan.id);
     return missing.length === 0 ? null : `a write of the window is missing on ${missing.map(formatAddress).join(', ')}`;
   });
-  await links.ask(plan.target, ['DEL', marker, context.probe.key]).catch(() => undefined);
 }
 
 /** The last step: the numbers of the others, in one place. */
