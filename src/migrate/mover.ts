@@ -173,10 +173,11 @@ export class Mover {
       }
       return this.#turnBack(reason);
     }
+    // It has tried for long enough by itself.
+    if (step === 'abort') throw new AgentError('MOVE_FAILED', `${reason}; clients are still sent to the target: --abort again when the sentinels can vote`);
     const failures = (this.#failures.get(step) ?? 0) + 1;
     this.#failures.set(step, failures);
     if (failures < MOST_FAILURES) return void (await sleep(RETRY_MS));
-    if (step === 'abort') throw new AgentError('MOVE_FAILED', `${reason}; clients are still sent to the target: --abort again when the sentinels can vote`);
     this.#end(step, ms, { problems: [reason] });
   }
 

@@ -235,11 +235,10 @@ describe('outputs', () => {
   test('a hook that fails when clients have moved: the move is taken back, with the name of the hook', async () => {
     const lab = new MigrateLab();
     try {
-      const master = await lab.start({ isQuiet: true });
-      const script = join(lab.site.lab.folder, 'veto.sh');
+      const script = join(lab.site.lab.folder, 'failing.sh');
       writeFileSync(script, '#!/bin/sh\ncase "$POINTSMAN_PHASE" in prepared) exit 1 ;; esac\nexit 0\n');
       chmodSync(script, 0o755);
-      for (const agent of lab.site.agents) expect(textOf(await ask(agent, 'SENTINEL', 'SET', MASTER_NAME, 'client-reconfig-script', script))).toBe('OK');
+      const master = await lab.start({ lines: [`sentinel client-reconfig-script ${MASTER_NAME} ${script}`] });
       const ran = await lab.move(lab.site.node(1), ['--publish-timeout', '4s']);
       expect([ran.status, ran.text]).toEqual([1, expect.stringMatching(/still the master: output .* is (failing|pending)/)]);
       await lab.site.calm(master);
