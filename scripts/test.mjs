@@ -78,7 +78,7 @@ function upstream(units) {
 }
 
 /** Cases from bug reports and faults in planned moves: some 15 minutes more, before a release (`npm test -- --only longer,suite`). */
-const LONGER = 'integration/(cases/|silent|coordinated|planned-moves|kill-nine)';
+const LONGER = 'integration/(cases/|silent|coordinated|planned-moves|kill-nine|migrate-)';
 
 // Integration and conformance tests start real processes and measure seconds: one file at a time keeps them honest.
 const STEPS = [

@@ -2,7 +2,7 @@
  * The admin port: health, readiness and status over HTTP, for people's tools and probes. Bound to loopback unless told otherwise.
  *
  * `/health` 200 while the process lives; `/ready` 200 when every master is confirmed and trusted and every output published,
- * else 503 with the list of what is not; `/status` the whole view as JSON; `/events` what happens from now on, a line of JSON each.
+ * else 503 with the list of what is not; `/status` the whole view as JSON; `/metrics` the same for Prometheus; `/events` what happens from now on, a line of JSON each.
  *
  * `POST /publish?master=M` looks at every output of M again, with `force=1` over a higher order (publishing.md, rule 2). It wants the
  * header `x-pointsman`, which no web page can make a browser send here.
@@ -15,12 +15,15 @@ import type { Log } from '../log.js';
 import type { Address } from '../sentinel/wire/address.js';
 import { formatAddress } from '../sentinel/wire/address.js';
 import type { EventFeed } from './event-feed.js';
+import { Metrics } from './metrics.js';
+import type { AgentCounters } from './metrics.js';
 import type { AgentStatus } from './status.js';
 
 /** What the pages show and do. */
 export interface AdminPages {
   readonly status: () => AgentStatus;
   readonly feed: EventFeed;
+  readonly counters: () => AgentCounters;
   /** Null when no such master is monitored; else the outputs that were told. */
   readonly publish: (master: string, force: boolean) => readonly string[] | null;
 }
@@ -31,9 +34,11 @@ export interface AdminServer {
 }
 
 export async function startAdminServer(listen: Address, pages: AdminPages, log: Log): Promise<AdminServer> {
+  const metrics = new Metrics(pages.status, pages.counters);
   const server = createServer({ requestTimeout: 5_000 }, (request, response) => {
     try {
-      answer(request, response, pages);
+      if (isMetrics(request)) void sendMetrics(response, metrics, log);
+      else answer(request, response, pages);
     } catch (fault) {
       log.error({ url: request.url, error: messageOf(fault) }, 'admin request failed');
       send(response, 500, { error: 'internal error' });
@@ -58,6 +63,19 @@ function listenFault(listen: Address, fault: NodeJS.ErrnoException): FatalError 
   const where = `admin cannot listen on ${formatAddress(listen)}`;
   if (fault.code === 'EADDRINUSE') return new FatalError('PORT_IN_USE', `${where}: address already in use`, EXIT.portInUse);
   return new FatalError('LISTEN_FAILED', `${where}: ${fault.message}`, EXIT.portInUse, {}, { cause: fault });
+}
+
+const isMetrics = (request: IncomingMessage): boolean => request.method === 'GET' && request.url?.split('?')[0] === '/metrics';
+
+async function sendMetrics(response: ServerResponse, metrics: Metrics, log: Log): Promise<void> {
+  try {
+    const page = await metrics.page();
+    response.writeHead(200, { 'content-type': metrics.contentType });
+    response.end(page);
+  } catch (fault) {
+    log.error({ error: messageOf(fault) }, 'metrics failed');
+    send(response, 500, { error: 'internal error' });
+  }
 }
 
 function answer(request: IncomingMessage, response: ServerResponse, pages: AdminPages): void {

@@ -1,8 +1,8 @@
 /**
  * Text of pointsman.yaml → raw values, and for any setting the line and column where it stands.
  *
- * YAML 1.2: `on` and `yes` are words and `5353:1` is text. Duplicate keys, a second document, tabs, unknown tags and unknown
- * aliases are faults here; what the values mean is the schema's business.
+ * YAML 1.2: `on` and `yes` are words and `5353:1` is text. Duplicate keys, blocks as keys, a second document, tabs, unknown tags
+ * and unknown aliases are faults here; what the values mean is the schema's business.
  */
 import { LineCounter, isAlias, isMap, isNode, isPair, isScalar, isSeq, parseDocument, visit } from 'yaml';
 import type { Document, Pair } from 'yaml';
@@ -27,6 +27,7 @@ export function parseYaml(file: string, text: string): YamlSource {
   const faults = document.errors.map((error) => fault(error.pos[0], explain(error.code, error.message, text.slice(error.pos[0]))));
   for (const warning of document.warnings) faults.push(fault(warning.pos[0], lowerFirst(warning.message)));
   faults.push(...danglingAliases(document).map(({ offset, name }) => fault(offset, `unknown alias "*${name}"`)));
+  faults.push(...blockKeys(document).map((offset) => fault(offset, 'a key that is no word')));
 
   // After a duplicate key alone the rest still has a meaning and is checked too; after a syntax error it would be guesswork.
   const onlyTwins = document.errors.every((error) => error.code === 'DUPLICATE_KEY') && faults.length === document.errors.length;
@@ -55,6 +56,19 @@ function danglingAliases(document: Document): { offset: number; name: string }[]
     },
   });
   return dangling;
+}
+
+/** The yaml package would make some text of them, with a warning of its own on stderr. */
+function blockKeys(document: Document): number[] {
+  const offsets: number[] = [];
+  visit(document, {
+    Pair: (_, { key }) => {
+      const meant = isAlias(key) ? key.resolve(document) : key;
+      const isWord = isScalar(meant) && (typeof meant.value !== 'object' || meant.value === null);
+      if (isNode(key) && meant !== undefined && !isWord) offsets.push(key.range?.[0] ?? 0);
+    },
+  });
+  return offsets;
 }
 
 /** Walks down as far as the path exists; an alias is followed to what it stands for. */

@@ -1,11 +1,17 @@
 /**
- * Virtual time: a heap of things to do, in order of their instant and, within one millisecond, of their making.
+ * Virtual time: a heap of things to do, in order of their instant and, within one millisecond, of their lane and their making.
  *
  * Nothing here looks at a real clock, so a life of minutes runs in the time that its computations take.
  */
 
+/** Within one millisecond faults come first, then operators, then what ends a fault, then everything else. */
+export type Lane = 'faults' | 'words' | 'ends' | 'rest';
+
+const LANES: Readonly<Record<Lane, number>> = { faults: 0, words: 1, ends: 2, rest: 3 };
+
 interface Entry {
   readonly atMs: number;
+  readonly lane: number;
   readonly sequence: number;
   readonly run: () => void;
 }
@@ -25,9 +31,9 @@ export class EventQueue {
   }
 
   /** Runs `run` at an instant; one in the past counts as now. */
-  at(atMs: number, run: () => void): void {
+  at(atMs: number, run: () => void, lane: Lane = 'rest'): void {
     const heap = this.#heap;
-    const entry = { atMs: Math.max(atMs, this.#nowMs), sequence: this.#sequence++, run };
+    const entry = { atMs: Math.max(atMs, this.#nowMs), lane: LANES[lane], sequence: this.#sequence++, run };
     let hole = heap.length;
     heap.push(entry);
     while (hole > 0) {
@@ -71,5 +77,6 @@ export class EventQueue {
 }
 
 function isBefore(a: Entry, b: Entry): boolean {
-  return a.atMs < b.atMs || (a.atMs === b.atMs && a.sequence < b.sequence);
+  if (a.atMs !== b.atMs) return a.atMs < b.atMs;
+  return a.lane < b.lane || (a.lane === b.lane && a.sequence < b.sequence);
 }

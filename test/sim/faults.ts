@@ -1,12 +1,11 @@
 /**
- * Trouble: one fault after another at drawn instants, each with its own end. Every end may also come twice, or after
- * everything was healed.
+ * Draws trouble: one fault after another at drawn instants, each with its own end. What they do is in deeds.ts.
  */
 import { assertNever } from '../../src/assert.js';
+import type { Deeds } from './deeds.js';
 import type { Draw } from './draw.js';
-import type { Machine } from './network.js';
 import type { FaultKind } from './options.js';
-import type { RedisNode } from './redis-node.js';
+import type { Deed } from './schedule.js';
 import type { World } from './world.js';
 
 export class Faults {
@@ -15,15 +14,19 @@ export class Faults {
   constructor(
     readonly world: World,
     readonly draw: Draw,
+    readonly deeds: Deeds,
   ) {}
 
   start(): void {
-    if (this.world.options.faults.length === 0) return;
-    this.world.clock.after(1 + this.draw.waitMs(this.world.options.meanFaultGapMs), () => {
+    const { clock, options } = this.world;
+    if (options.faults.length === 0) return;
+    const next = (): void => {
       if (!this.#isActive) return;
-      this.#strike(this.draw.oneOf(this.world.options.faults));
+      const deed = this.#drawDeed(clock.nowMs - this.world.startMs, this.draw.oneOf(options.faults));
+      if (deed !== null) this.deeds.perform(deed);
       this.start();
-    });
+    };
+    clock.at(clock.nowMs + 1 + this.draw.waitMs(options.meanFaultGapMs), next, 'faults');
   }
 
   /** No new fault from here on. */
@@ -31,153 +34,70 @@ export class Faults {
     this.#isActive = false;
   }
 
-  #later(undo: () => void): void {
-    this.world.clock.after(1 + this.draw.waitMs(this.world.options.meanFaultLengthMs), undo);
+  #forMs(): number {
+    return 1 + this.draw.waitMs(this.world.options.meanFaultLengthMs);
   }
 
-  #strike(kind: FaultKind): void {
+  /** Any node, but every other time one that clients are sent to: that is where it hurts. */
+  #victim(): string {
+    const primaries = this.world.nodes.filter((node) => node.isRunning && node.master === null);
+    return this.draw.oneOf(primaries.length > 0 && this.draw.chance(0.5) ? primaries : this.world.nodes).machine.name;
+  }
+
+  #sentinel(): string {
+    return this.draw.oneOf(this.world.hosts).name;
+  }
+
+  #drawDeed(atMs: number, kind: FaultKind): Deed | null {
+    const { draw } = this;
     switch (kind) {
       case 'crashSentinel':
-        return this.#crashSentinel();
+      case 'wipeSentinel':
+        return { atMs, kind: 'crashSentinel', who: this.#sentinel(), power: draw.chance(0.3), keepDisk: kind === 'crashSentinel', forMs: this.#forMs() };
       case 'crashNode':
-        return this.#crashNode(true);
       case 'wipeNode':
-        return this.#crashNode(false);
+        return { atMs, kind: 'crashNode', who: this.#victim(), power: draw.chance(0.3), keepData: kind === 'crashNode', forMs: this.#forMs() };
       case 'stopSentinel':
-        return this.#stop(this.draw.oneOf(this.world.hosts).machine);
+        return { atMs, kind: 'stop', who: this.#sentinel(), forMs: this.#forMs() };
       case 'stopNode':
-        return this.#stop(this.#victim().machine);
+        return { atMs, kind: 'stop', who: this.#victim(), forMs: this.#forMs() };
+      case 'busyNode':
+        return { atMs, kind: 'script', who: this.#victim(), forMs: this.#forMs() };
       case 'jumpClock':
-        return this.#jumpClock();
+        return { atMs, kind, who: this.#sentinel(), byMs: draw.oneOf([-1, 1]) * draw.between(1, 20) * draw.oneOf([50, 500, 60_000]) };
       case 'repointNode':
-        return this.#repointNode();
+        return this.#repoint(atMs);
       case 'isolate':
-        return this.#isolate();
-      case 'split':
-        return this.#split();
-      case 'cutOneWay':
-        return this.#cutOneWay();
+        return this.#isolate(atMs);
+      case 'split': {
+        const names = draw.shuffled(this.world.network.machines).map(({ name }) => name);
+        return { atMs, kind, names: names.slice(0, draw.between(1, names.length - 1)), forMs: this.#forMs() };
+      }
+      case 'cutOneWay': {
+        const [from, to] = draw.shuffled(this.world.network.machines);
+        return from === undefined || to === undefined ? null : { atMs, kind: 'cut', who: from.name, to: to.name, forMs: this.#forMs() };
+      }
       case 'dropConnections':
-        return this.#dropConnections();
+        return { atMs, kind: 'drop', share: draw.oneOf([0.1, 0.5, 1]), seed: draw.seed() };
       case 'slowMachine':
-        return this.#slowMachine();
+        return { atMs, kind: 'slow', who: draw.oneOf(this.world.network.machines).name, byMs: draw.between(20, 3_000), forMs: this.#forMs() };
       case 'slowDisk':
       case 'failDisk':
-        return this.#disk(kind);
+        return { atMs, kind: 'disk', who: this.#sentinel(), slowMs: kind === 'failDisk' ? null : draw.between(50, 3_000), forMs: this.#forMs() };
       default:
         return assertNever(kind);
     }
   }
 
-  /** Any node, but every other time one that clients are sent to: that is where it hurts. */
-  #victim(): RedisNode {
-    const primaries = this.world.nodes.filter((node) => node.isRunning && node.master === null);
-    return this.draw.oneOf(primaries.length > 0 && this.draw.chance(0.5) ? primaries : this.world.nodes);
-  }
-
-  #note(text: string): void {
-    this.world.trace.add('!!', text);
-  }
-
-  #crashSentinel(): void {
-    const host = this.draw.oneOf(this.world.hosts);
-    const withMachine = this.draw.chance(0.3);
-    // What a failing disk did not take is lost in a crash, as in stock: a lost vote is no bug then.
-    if (!host.isRunning || host.disk.isFailing || host.disk.lastWriteFailed) return;
-    this.#note(`${host.name} ${withMachine ? 'loses power' : 'is killed'}`);
-    host.kill(withMachine);
-    this.#later(() => this.world.restartSentinel(host));
-  }
-
-  #crashNode(keepData: boolean): void {
-    const node = this.#victim();
-    const withMachine = this.draw.chance(0.3);
-    if (!node.isRunning) return;
-    this.#note(`${node.machine.name} ${withMachine ? 'loses power' : 'is killed'}${keepData ? '' : ' and its data'}`);
-    node.kill(withMachine);
-    this.#later(() => this.world.restartNode(node, keepData));
-  }
-
-  #stop(machine: Machine): void {
-    if (machine.isPaused) return;
-    this.#note(`${machine.name} is stopped`);
-    machine.pause();
-    this.#later(() => this.world.resume(machine));
-  }
-
-  #jumpClock(): void {
-    const host = this.draw.oneOf(this.world.hosts);
-    const jumpMs = this.draw.oneOf([-1, 1]) * this.draw.between(1, 20) * this.draw.oneOf([50, 500, 60_000]);
-    this.#note(`the clock of ${host.name} jumps by ${jumpMs} ms`);
-    host.clockOffsetMs += jumpMs;
-  }
-
-  /** An operator's mistake: a node is made a master, or follows another node of its group. */
-  #repointNode(): void {
+  #repoint(atMs: number): Deed {
     const node = this.draw.oneOf(this.world.nodes);
     const other = this.draw.oneOf(this.world.nodesOf(node));
-    if (!node.isRunning) return;
-    const target = other === node ? null : { host: other.machine.ip, port: other.machine.port };
-    this.#note(`somebody makes ${node.machine.name} ${target === null ? 'a master' : `follow ${other.machine.name}`}`);
-    node.follow(target);
+    return { atMs, kind: 'repoint', who: node.machine.name, to: other === node ? null : other.machine.name };
   }
 
-  #isolate(): void {
-    const machine = this.draw.chance(0.3) ? this.#victim().machine : this.draw.oneOf(this.world.network.machines);
+  #isolate(atMs: number): Deed {
+    const who = this.draw.chance(0.3) ? this.#victim() : this.draw.oneOf(this.world.network.machines).name;
     const [outward, inward] = this.draw.oneOf([[true, true], [true, true], [true, false], [false, true]] as const);
-    this.#note(`${machine.name} is isolated${outward && inward ? '' : outward ? ' outward' : ' inward'}`);
-    const others = this.world.network.machines.filter((other) => other !== machine);
-    for (const other of others) {
-      if (outward) this.world.network.cut(machine, other);
-      if (inward) this.world.network.cut(other, machine);
-    }
-    this.#later(() => this.world.mend(`${machine.name} is back`, others.map((other) => [machine, other])));
-  }
-
-  #split(): void {
-    const machines = this.draw.shuffled(this.world.network.machines);
-    const at = this.draw.between(1, machines.length - 1);
-    const pairs = machines.slice(0, at).flatMap((left) => machines.slice(at).map((right) => [left, right] as const));
-    const names = machines.map((machine) => machine.name);
-    this.#note(`split: ${names.slice(0, at).join(' ')} | ${names.slice(at).join(' ')}`);
-    for (const [left, right] of pairs) {
-      this.world.network.cut(left, right);
-      this.world.network.cut(right, left);
-    }
-    this.#later(() => this.world.mend('the split is over', pairs));
-  }
-
-  #cutOneWay(): void {
-    const [from, to] = this.draw.shuffled(this.world.network.machines);
-    if (from === undefined || to === undefined) return;
-    this.#note(`nothing gets from ${from.name} to ${to.name}`);
-    this.world.network.cut(from, to);
-    this.#later(() => this.world.mend(`${from.name} reaches ${to.name} again`, [[from, to]]));
-  }
-
-  #dropConnections(): void {
-    const share = this.draw.oneOf([0.1, 0.5, 1]);
-    this.#note(`connections break (${share})`);
-    const sockets = this.world.network.machines.flatMap((machine) => [...machine.sockets]);
-    for (const socket of sockets) if (this.draw.chance(share)) this.world.network.dropConnection(socket);
-  }
-
-  #slowMachine(): void {
-    const machine = this.draw.oneOf(this.world.network.machines);
-    const slowMs = this.draw.between(20, 3_000);
-    this.#note(`${machine.name} gets slow: ${slowMs} ms`);
-    this.world.network.slowMs.set(machine, slowMs);
-    this.#later(() => this.world.network.slowMs.delete(machine));
-  }
-
-  #disk(kind: 'slowDisk' | 'failDisk'): void {
-    const { disk, name } = this.draw.oneOf(this.world.hosts);
-    this.#note(`the disk of ${name} ${kind === 'slowDisk' ? 'gets slow' : 'fails'}`);
-    if (kind === 'slowDisk') disk.slowMs = this.draw.between(50, 3_000);
-    else disk.isFailing = true;
-    this.#later(() => {
-      disk.slowMs = 0;
-      disk.isFailing = false;
-    });
+    return { atMs, kind: 'isolate', who, outward, inward, forMs: this.#forMs() };
   }
 }

@@ -10,6 +10,17 @@ export function firstConf(options: WorldOptions, ids: readonly string[], own: nu
   return lines.map((line) => `${line}\n`).join('');
 }
 
+/** What an operator sets after MONITOR, as SET takes it. */
+export function settingsOf(options: WorldOptions, group: GroupOptions): string[] {
+  const { stockPeers = 0, silentTimeoutMs = 0 } = options.planned ?? {};
+  return [
+    'quorum', String(group.quorum), 'down-after-milliseconds', String(group.downAfterMs), 'failover-timeout', String(group.failoverTimeoutMs),
+    'parallel-syncs', String(group.parallelSyncs),
+    ...(stockPeers > 0 ? ['silent-failover-allow-mixed', 'yes'] : []),
+    ...(silentTimeoutMs > 0 ? ['silent-failover-timeout', String(silentTimeoutMs)] : []),
+  ];
+}
+
 function groupLines(options: WorldOptions, group: GroupOptions, index: number, ids: readonly string[], own: number): string[] {
   const { name } = group;
   const lines = [

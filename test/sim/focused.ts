@@ -29,11 +29,12 @@ export function focusedOptions(seed: number, planned: Partial<PlannedOptions>, f
     groups: [group],
     introduced: true,
     tunables: { infoPeriodMs: 1_000, tiltPeriodMs: 3_000, publishPeriodMs: 1_000 },
-    network: { ...drawn.network, maxDelayMs: draw.oneOf([3, 20]) },
+    network: { ...drawn.network, maxDelayMs: draw.oneOf([3, 20]), lossRate: 0, pushLossRate: 0 },
     faults,
     meanFaultGapMs: 3_000,
     meanFaultLengthMs: 4_000,
     safetyMs: 40_000,
     planned: { ...strict, ...planned },
+    meddling: null,
   };
 }

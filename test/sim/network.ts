@@ -124,7 +124,14 @@ export interface NetworkOptions {
   readonly connectTimeoutMs: number;
   /** Longest pause between healing and the repetition of what was lost. */
   readonly maxRetransmitMs: number;
+  /** Share of packets that are lost and sent again by TCP, 200 ms later, 400 ms after that, and so on; other connections overtake. */
+  readonly lossRate?: number;
+  /** Share of pub/sub messages that no one ever sees. */
+  readonly pushLossRate?: number;
 }
+
+const FIRST_REPEAT_MS = 200;
+const LAST_REPEAT_MS = 3_200;
 
 export class Network {
   readonly machines: Machine[] = [];
@@ -166,7 +173,10 @@ export class Network {
     const { remote } = from;
     if (remote === null) return;
     const slowMs = this.slowMs.size === 0 ? 0 : (this.slowMs.get(from.machine) ?? 0) + (this.slowMs.get(remote) ?? 0);
-    const delayMs = this.draw.between(this.options.minDelayMs, this.options.maxDelayMs) + slowMs;
+    const { minDelayMs, maxDelayMs, lossRate = 0, pushLossRate = 0 } = this.options;
+    if (pushLossRate > 0 && packet.kind === 'data' && packet.message.kind === 'push' && this.draw.chance(pushLossRate)) return;
+    let delayMs = this.draw.between(minDelayMs, maxDelayMs) + slowMs;
+    for (let waitMs = FIRST_REPEAT_MS; lossRate > 0 && waitMs <= LAST_REPEAT_MS && this.draw.chance(lossRate); waitMs *= 2) delayMs += waitMs;
     from.lastArrivalMs = Math.max(from.lastArrivalMs, this.clock.nowMs + delayMs);
     this.clock.at(from.lastArrivalMs, () => {
       if (from.stalled.length === 0 && this.#isOpen(from.machine, remote)) return this.#arrive(from, remote, packet);

@@ -4,17 +4,19 @@
  */
 import { Draw } from './draw.js';
 import type { NetworkOptions } from './network.js';
-import type { PlannedOptions } from './planned-options.js';
-import { drawPlanned } from './planned-options.js';
+import type { Meddling, PlannedOptions } from './planned-options.js';
+import { drawMeddling, drawPlanned } from './planned-options.js';
 import type { RedisOptions } from './redis-node.js';
 
 export type FaultKind =
   | 'crashSentinel'
+  | 'wipeSentinel'
   | 'stopSentinel'
   | 'jumpClock'
   | 'crashNode'
   | 'wipeNode'
   | 'stopNode'
+  | 'busyNode'
   | 'repointNode'
   | 'isolate'
   | 'split'
@@ -58,6 +60,8 @@ export interface WorldOptions {
   readonly meanWriteGapMs: number;
   /** What operators do here; null = nothing. */
   readonly planned: PlannedOptions | null;
+  /** Who meddles with that; null = nobody. */
+  readonly meddling: Meddling | null;
 }
 
 const GROUP_NAMES = ['alpha', 'beta', 'gamma'] as const;
@@ -80,6 +84,13 @@ export function drawOptions(seed: number): WorldOptions {
   // Dead masters are what it is all about.
   const faults: FaultKind[] = [...chosen, ...(draw.chance(0.7) ? (['crashNode', 'stopNode', 'isolate'] as const) : [])];
   const planned = drawPlanned(new Draw(seed + 3), sentinels);
+  const more = new Draw(seed + 8);
+  const allowsAll = planned === null || planned.faults === 'all';
+  if (allowsAll && more.chance(0.15)) faults.push('wipeSentinel');
+  if (allowsAll && more.chance(0.15)) faults.push('busyNode');
+  const lossRate = allowsAll ? more.oneOf([0, 0, 0, 0.01, 0.1]) : 0;
+  const pushLossRate = allowsAll ? more.oneOf([0, 0, 0, 0.05, 0.3]) : 0;
+  const meddling = allowsAll ? drawMeddling(more) : null;
   return {
     sentinels,
     groups,
@@ -89,7 +100,7 @@ export function drawOptions(seed: number): WorldOptions {
       tiltPeriodMs: draw.oneOf([3_000, 10_000, 30_000]),
       publishPeriodMs: draw.oneOf([1_000, 2_000, 2_000]),
     },
-    network: { minDelayMs: 0, maxDelayMs, connectTimeoutMs: draw.oneOf([1_000, 5_000]), maxRetransmitMs: draw.oneOf([200, 1_500]) },
+    network: { minDelayMs: 0, maxDelayMs, connectTimeoutMs: draw.oneOf([1_000, 5_000]), maxRetransmitMs: draw.oneOf([200, 1_500]), lossRate, pushLossRate },
     redis: {
       backlogSize: draw.oneOf([5, 50, 1_000]),
       maxHandshakeMs: draw.oneOf([5, 50]),
@@ -104,5 +115,6 @@ export function drawOptions(seed: number): WorldOptions {
     safetyMs: Math.round(draw.between(30, 100) * 1_000 * (sentinels * groupCount > 4 ? 0.5 : 1)),
     meanWriteGapMs: draw.oneOf([300, 1_500]),
     planned,
+    meddling,
   };
 }

@@ -21,6 +21,23 @@ export interface PlannedOptions {
   readonly meanWriteGapMs: number;
 }
 
+/** What operators do in spite of everything, at one sentinel or two, once or twice. */
+export type MeddlingKind = 'failover' | 'reset' | 'set' | 'remonitor';
+
+export interface Meddling {
+  readonly kinds: readonly MeddlingKind[];
+  readonly meanGapMs: number;
+}
+
+/** Null: nobody meddles. */
+export function drawMeddling(draw: Draw): Meddling | null {
+  if (draw.chance(0.75)) return null;
+  const kinds: readonly (readonly MeddlingKind[])[] = [
+    ['reset'], ['set'], ['remonitor'], ['failover'], ['reset', 'set', 'remonitor'], ['failover', 'reset', 'set', 'remonitor'],
+  ];
+  return { kinds: draw.oneOf(kinds), meanGapMs: draw.oneOf([5_000, 15_000]) };
+}
+
 /** Null: a world without operators. */
 export function drawPlanned(draw: Draw, sentinels: number): PlannedOptions | null {
   if (draw.chance(0.3)) return null;

@@ -4,7 +4,9 @@
  * It follows what 7.0 does where Sentinel can see it: replicas and masters cut their replicas' links when their own role or
  * history changes, CONFIG REWRITE is what a restart comes back to, CLIENT KILL spares the sender, a master's PUBLISH reaches
  * its replicas' subscribers, a full resync makes the node answer LOADING for a while. CLIENT PAUSE ... WRITE holds writes and
- * PUBLISH, and whatever waits behind them on a connection; what a writable replica is given is in no stream.
+ * PUBLISH, and whatever waits behind them on a connection; what a writable replica is given is in no stream. A killed node comes
+ * back with all its data and without its place in the history, as one with an append-only file does.
+ * test/conformance/redis-model.test.ts compares it with redis-server.
  */
 import type { Address } from '../../src/sentinel/wire/address.js';
 import { sameAddress } from '../../src/sentinel/wire/address.js';
@@ -12,44 +14,13 @@ import type { RespValue } from '../../src/sentinel/wire/resp-value.js';
 import { array, bulk, error, integer, OK, simple } from '../../src/sentinel/wire/resp-value.js';
 import type { Draw } from './draw.js';
 import type { Ear, Machine, Message, Network, Socket } from './network.js';
+import type { NodeWatcher, RedisOptions, Session } from './redis-session.js';
+import { READONLY, refusalOf } from './redis-session.js';
 import { infoText, roleReply } from './redis-texts.js';
 import type { StreamEntry } from './replication.js';
 import { ReplicationLog } from './replication.js';
 
-export interface RedisOptions {
-  readonly backlogSize: number;
-  /** Longest handshake, snapshot and loading times. */
-  readonly maxHandshakeMs: number;
-  readonly maxSnapshotMs: number;
-  readonly maxLoadingMs: number;
-  readonly replTimeoutMs: number;
-}
-
-interface Session {
-  readonly socket: Socket;
-  kind: 'normal' | 'pubsub' | 'replica';
-  channels: Set<string>;
-  /** Queued commands of a MULTI. */
-  multi: (readonly string[])[] | null;
-  /** A replica's address, and whether the stream flows to it. */
-  from: string;
-  online: boolean;
-  ackOffset: number;
-  /** What waits for the end of a pause; nothing overtakes it. */
-  readonly held: (readonly string[])[];
-}
-
-/** What the node tells those who watch the simulation. */
-export interface NodeWatcher {
-  replicaOf(node: RedisNode, target: Address | null, by: Machine | null): void;
-  note(node: RedisNode, text: string): void;
-  /** A write was executed; `local`: on a writable replica. */
-  wrote?(node: RedisNode, value: number, local: boolean): void;
-  /** A command, or a transaction as a whole, made a replica a master. */
-  promoted?(node: RedisNode, by: Machine | null): void;
-  /** A full resync replaced all its data. */
-  replaced?(node: RedisNode): void;
-}
+export type { NodeWatcher, RedisOptions };
 
 const CRON_MS = 1_000;
 const STREAM_PING_MS = 10_000;
@@ -66,10 +37,16 @@ export class RedisNode {
   priority = 100;
   /** replica-read-only. */
   isReadOnly = true;
-  /** CLIENT PAUSE ... WRITE is in force until then. */
+  /** CLIENT PAUSE is in force until then; `pausesAll`: not only for writes. */
   pausedUntilMs = 0;
-  /** Full resyncs granted since the process started. */
+  pausesAll = false;
+  /** Full and partial resyncs granted, and partial ones refused, since the process started. */
   syncFull = 0;
+  syncPartialOk = 0;
+  syncPartialErr = 0;
+  /** A script does not end: all that most commands get is -BUSY. */
+  isBusy = false;
+  #scriptOf: Session | null = null;
   /** Whether some sentinel sends clients here; without it a writable replica refuses all the same (see world.ts). */
   takesLocalWrites: () => boolean = () => true;
   /** Set by a script: replaces the reply to a command, e.g. PING by -BUSY. */
@@ -77,6 +54,8 @@ export class RedisNode {
   #rewritten: { readonly master: Address | null; readonly isReadOnly: boolean };
   #sessions = new Set<Session>();
   #masterSocket: Socket | null = null;
+  /** There is a place in a history from which a new master might continue; without one it is asked for everything. */
+  #hasPlace = false;
   #masterHeardMs = 0;
   #life = 0;
   #lastStreamPingMs = 0;
@@ -104,14 +83,18 @@ export class RedisNode {
 
   /** Starts the process as its configuration file says; `keepData` false: the data directory is empty. */
   start(keepData: boolean): void {
-    const { values } = this.log;
+    const { values, expiring } = this.log;
     this.log = new ReplicationLog(this.draw.hex(40), this.options.backlogSize);
     if (keepData) this.log.values = values;
+    if (keepData) for (const [value, atMs] of expiring) this.log.expiring.set(value, atMs);
     this.runId = this.draw.hex(40);
     this.master = this.#rewritten.master;
     this.isReadOnly = this.#rewritten.isReadOnly;
     this.pausedUntilMs = 0;
-    this.syncFull = 0;
+    this.pausesAll = false;
+    this.isBusy = false;
+    this.syncFull = this.syncPartialOk = this.syncPartialErr = 0;
+    this.#hasPlace = false;
     this.linkUp = false;
     this.linkDownSinceMs = null;
     this.isSyncing = false;
@@ -168,7 +151,7 @@ export class RedisNode {
     if (life !== this.#life) return;
     const { replTimeoutMs } = this.options;
     if (this.master === null) {
-      const pings = this.nowMs() - this.#lastStreamPingMs >= STREAM_PING_MS && [...this.#sessions].some((session) => session.online);
+      const pings = this.nowMs() - this.#lastStreamPingMs >= (this.options.streamPingMs ?? STREAM_PING_MS) && [...this.#sessions].some((session) => session.online);
       if (pings) {
         this.#lastStreamPingMs = this.nowMs();
         this.#feed({ kind: 'ping' });
@@ -184,7 +167,9 @@ export class RedisNode {
   }
 
   #accept(socket: Socket): Ear {
-    const session: Session = { socket, kind: 'normal', channels: new Set(), multi: null, from: '', online: false, ackOffset: 0, held: [] };
+    const session: Session = {
+      socket, kind: 'normal', channels: new Set(), multi: null, isAborted: false, from: '', online: false, ackOffset: 0, held: [],
+    };
     this.#sessions.add(session);
     return {
       receive: (message) => this.#receive(session, message),
@@ -199,7 +184,10 @@ export class RedisNode {
         else this.#request(session, message.argv);
         return;
       case 'psync':
-        return this.#serveReplica(session, message);
+        // The link is no replica's link before this, so a full pause holds it up like any client's.
+        if (this.isPaused && this.pausesAll) this.#later(this.pausedUntilMs - this.nowMs() + 1, () => this.#receive(session, message));
+        else this.#serveReplica(session, message);
+        return;
       case 'ack':
         session.ackOffset = message.offset;
         return;
@@ -215,6 +203,7 @@ export class RedisNode {
   /** Writes and PUBLISH wait; REPLICAOF, CONFIG, CLIENT and what only reads pass, in a transaction, too. */
   #isHeld(session: Session, argv: readonly string[]): boolean {
     if (!this.isPaused) return false;
+    if (this.pausesAll) return session.kind !== 'replica';
     const waits = ([word = '']: readonly string[]): boolean => /^(?:SET|PUBLISH)$/i.test(word);
     if (session.multi === null) return waits(argv);
     return argv[0]?.toUpperCase() === 'EXEC' && session.multi.some(waits);
@@ -235,15 +224,22 @@ export class RedisNode {
     const word = (argv[0] ?? '').toUpperCase();
     const reply = (value: RespValue): void => session.socket.send({ kind: 'reply', value });
     if (session.multi !== null && word !== 'EXEC') {
-      session.multi.push(argv);
-      return reply(simple('QUEUED'));
+      const refusal = refusalOf(word, this);
+      if (refusal !== null) session.isAborted = true;
+      else session.multi.push(argv);
+      return reply(refusal ?? simple('QUEUED'));
     }
     if (word === 'EXEC') {
       const queued = session.multi ?? [];
+      const { isAborted } = session;
       session.multi = null;
+      session.isAborted = false;
+      if (isAborted) return reply(error('EXECABORT Transaction discarded because of previous errors.'));
       return reply(this.#watchRole(session, () => array(queued.map((queuedArgv) => this.#execute(session, queuedArgv)))));
     }
-    reply(this.#watchRole(session, () => this.#execute(session, argv)));
+    if (word !== 'EVAL' || this.isBusy) return reply(this.#watchRole(session, () => this.#execute(session, argv)));
+    this.isBusy = true;
+    this.#scriptOf = session;
   }
 
   #watchRole(session: Session, run: () => RespValue): RespValue {
@@ -257,9 +253,12 @@ export class RedisNode {
     const word = (argv[0] ?? '').toUpperCase();
     const canned = this.canned.get(word);
     if (canned !== undefined) return canned;
+    if (word === 'SET' && this.master !== null && (this.isReadOnly || !this.takesLocalWrites())) return error(READONLY);
+    const refusal = refusalOf(word, this);
+    if (refusal !== null) return refusal;
     switch (word) {
       case 'PING':
-        return this.isLoading ? error('LOADING Redis is loading the dataset in memory') : simple('PONG');
+        return simple('PONG');
       case 'INFO':
         return bulk(infoText(this));
       case 'ROLE':
@@ -281,29 +280,43 @@ export class RedisNode {
         session.channels.add(argv[1] ?? '');
         return array([bulk('subscribe'), bulk(argv[1] ?? ''), integer(1)]);
       case 'PUBLISH':
-        if (this.isLoading) return error('LOADING Redis is loading the dataset in memory');
         return this.#publish(argv[1] ?? '', argv[2] ?? '');
       case 'SET':
-        return this.#write(Number(argv[1]));
+        return this.#write(Number(argv[1]), argv[3] === 'PX' ? Number(argv[4]) : null);
+      case 'SCRIPT':
+        return this.#killScript();
       default:
         return OK;
     }
   }
 
-  #write(value: number): RespValue {
-    if (this.isLoading) return error('LOADING Redis is loading the dataset in memory');
+  #write(value: number, expiresMs: number | null): RespValue {
     const local = this.master !== null;
-    if (local && (this.isReadOnly || !this.takesLocalWrites())) return error("READONLY You can't write against a read only replica.");
     if (local) this.log.values.push(value);
-    else this.#feed({ kind: 'write', value });
+    else this.#feed({ kind: 'write', value, expiresMs: expiresMs === null ? null : this.nowMs() + expiresMs });
     this.watcher.wrote?.(this, value, local);
+    return OK;
+  }
+
+  /** A master deletes what has expired, unless it is held; replicas hear of it. */
+  #expire(): void {
+    if (this.master !== null || this.isPaused) return;
+    for (const [value, atMs] of this.log.expiring) if (atMs <= this.nowMs()) this.#feed({ kind: 'delete', value });
+  }
+
+  #killScript(): RespValue {
+    if (!this.isBusy) return error('NOTBUSY No scripts in execution right now.');
+    this.isBusy = false;
+    this.#scriptOf?.socket.send({ kind: 'reply', value: error('ERR Error running script: Script killed by user with SCRIPT KILL') });
+    this.#scriptOf = null;
     return OK;
   }
 
   #client(session: Session, argv: readonly string[]): RespValue {
     const word = argv[1]?.toUpperCase();
-    if (word === 'PAUSE' && argv[3]?.toUpperCase() === 'WRITE') {
-      // A shorter pause does not shorten one that is in force.
+    if (word === 'PAUSE') {
+      // A shorter or milder pause does not change one that is in force.
+      this.pausesAll = (this.isPaused && this.pausesAll) || argv[3]?.toUpperCase() !== 'WRITE';
       this.pausedUntilMs = Math.max(this.pausedUntilMs, this.nowMs() + Number(argv[2]));
       this.#later(Number(argv[2]) + 1, () => this.#release());
     }
@@ -340,6 +353,7 @@ export class RedisNode {
   /** A new entry of our own history goes to the backlog and to the replicas. */
   #feed(entry: StreamEntry, offset?: number): void {
     this.log.append(entry, offset);
+    if (entry.kind === 'write' && entry.expiresMs !== null) this.#later(entry.expiresMs - this.nowMs() + 1, () => this.#expire());
     for (const session of this.#sessions) {
       if (session.online) session.socket.send({ kind: 'stream', offset: this.log.offset, entry });
     }
@@ -349,6 +363,7 @@ export class RedisNode {
     const [, host = '', port = ''] = argv;
     const target = host.toUpperCase() === 'NO' ? null : { host, port: Number(port) };
     this.watcher.replicaOf(this, target, session.socket.remote);
+    if (target !== null && this.master !== null && sameAddress(target, this.master)) return simple('OK Already connected to specified master');
     this.follow(target);
     return OK;
   }
@@ -361,11 +376,14 @@ export class RedisNode {
     this.linkUp = false;
     this.isSyncing = false;
     this.linkDownSinceMs = target === null ? null : this.nowMs();
+    if (this.master === null) this.#hasPlace = true;
     if (target === null) this.log.branch(this.draw.hex(40));
     this.master = target;
-    this.#dropReplicas();
+    // Who only follows another one keeps its own replicas until it knows that the history is another one.
+    if (target === null) this.#dropReplicas();
     this.watcher.note(this, target === null ? 'is a master now' : `follows ${target.host}:${target.port} now`);
-    if (target !== null) this.#later(1, () => (this.#masterSocket === null ? this.#connectToMaster(target) : undefined));
+    if (target === null) this.#expire();
+    else this.#later(1, () => (this.#masterSocket === null ? this.#connectToMaster(target) : undefined));
   }
 
   /** Replicas must learn that the history changed. */
@@ -383,7 +401,7 @@ export class RedisNode {
     const socket = this.network.connect(this.machine, target.host, target.port, {
       up: () => {
         this.#later(this.draw.between(1, this.options.maxHandshakeMs), () => {
-          const { replid, offset } = this.log;
+          const { replid, offset } = this.#hasPlace ? this.log : { replid: '?', offset: -1 };
           socket.send({ kind: 'psync', replid, offset, from: `${this.machine.ip} ${this.machine.port}` });
         });
       },
@@ -411,13 +429,15 @@ export class RedisNode {
       case 'psyncRefused':
         return this.#loseMaster('no master link there');
       case 'continue':
-        this.log.continueAs(message.replid);
+        if (this.log.continueAs(message.replid)) this.#dropReplicas();
         return this.#linked('partial');
       case 'fullResync': {
         const socket = this.#masterSocket;
         this.isSyncing = true;
+        this.#hasPlace = false;
         this.#dropReplicas();
-        this.log.replace(message.replid, message.offset, message.values);
+        this.log.replace(message);
+        for (const atMs of this.log.expiring.values()) this.#later(atMs - this.nowMs() + 1, () => this.#expire());
         this.watcher.replaced?.(this);
         // What arrives while loading is kept by the kernel; the model takes it at once, which nobody can tell apart.
         return this.#load(() => (this.#masterSocket === socket && socket !== null ? this.#linked('full') : undefined));
@@ -432,27 +452,31 @@ export class RedisNode {
 
   #linked(how: string): void {
     this.isSyncing = false;
+    this.#hasPlace = true;
     this.linkUp = true;
     this.linkDownSinceMs = null;
     this.watcher.note(this, `synced (${how}) at ${this.log.offset}`);
   }
 
   #serveReplica(session: Session, ask: { readonly replid: string; readonly offset: number; readonly from: string }): void {
-    const refused = this.isLoading || (this.master !== null && !this.linkUp);
+    const refused = this.isLoading || this.isBusy || (this.master !== null && !this.linkUp);
     if (refused) return session.socket.send({ kind: 'psyncRefused' });
     session.kind = 'replica';
     session.from = ask.from;
     const missing = this.log.missing(ask.replid, ask.offset);
     if (missing === null) {
       this.syncFull++;
+      if (ask.replid !== '?') this.syncPartialErr++;
+      if (!this.log.hasBacklog) this.log.begin(this.draw.hex(40));
       this.#later(this.draw.between(1, this.options.maxSnapshotMs), () => {
         if (!this.#sessions.has(session)) return;
-        const { replid, offset, values } = this.log;
-        session.socket.send({ kind: 'fullResync', replid, offset, values: [...values] });
+        const { replid, offset, values, expiring } = this.log;
+        session.socket.send({ kind: 'fullResync', replid, offset, values: [...values], expiring: [...expiring] });
         session.online = true;
       });
       return;
     }
+    this.syncPartialOk++;
     session.socket.send({ kind: 'continue', replid: this.log.replid });
     for (const { offset, entry } of missing) session.socket.send({ kind: 'stream', offset, entry });
     session.online = true;

@@ -16,6 +16,8 @@ export function infoText(node: RedisNode): string {
     `loading:${node.isLoading ? 1 : 0}`,
     '# Stats',
     `sync_full:${node.syncFull}`,
+    `sync_partial_ok:${node.syncPartialOk}`,
+    `sync_partial_err:${node.syncPartialErr}`,
     '# Replication',
     `role:${node.master === null ? 'master' : 'slave'}`,
     ...(node.master === null ? [] : replicaLines(node)),
@@ -24,7 +26,8 @@ export function infoText(node: RedisNode): string {
     `master_replid:${log.replid}`,
     `master_replid2:${log.replid2 === '' ? '0'.repeat(40) : log.replid2}`,
     `master_repl_offset:${log.offset}`,
-    `second_repl_offset:${log.secondOffset}`,
+    // The first offset that is not shared any more, as the server counts.
+    `second_repl_offset:${log.secondOffset < 0 ? -1 : log.secondOffset + 1}`,
     '# Keyspace',
     ...(log.values.length === 0 ? [] : [`db0:keys=${log.values.length},expires=0,avg_ttl=0`]),
     '',
@@ -51,5 +54,5 @@ export function roleReply(node: RedisNode): RespValue {
   const { master, log } = node;
   if (master === null) return array([bulk('master'), integer(log.offset), array(node.replicaAddresses().map((at) => bulks([...at])))]);
   const state = node.linkUp ? 'connected' : node.isSyncing ? 'sync' : 'connect';
-  return array([bulk('slave'), bulk(master.host), integer(master.port), bulk(state), integer(log.offset)]);
+  return array([bulk('slave'), bulk(master.host), integer(master.port), bulk(state), integer(node.linkUp ? log.offset : -1)]);
 }

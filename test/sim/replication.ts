@@ -7,14 +7,23 @@
 
 /** One entry of the replication stream. */
 export type StreamEntry =
-  | { readonly kind: 'write'; readonly value: number }
+  | { readonly kind: 'write'; readonly value: number; readonly expiresMs: number | null }
+  | { readonly kind: 'delete'; readonly value: number }
   | { readonly kind: 'publish'; readonly channel: string; readonly payload: string }
   | { readonly kind: 'ping' };
+
+export interface FullResync {
+  readonly kind: 'fullResync';
+  readonly replid: string;
+  readonly offset: number;
+  readonly values: readonly number[];
+  readonly expiring: readonly (readonly [number, number])[];
+}
 
 export type ReplicationMessage =
   | { readonly kind: 'psync'; readonly replid: string; readonly offset: number; readonly from: string }
   | { readonly kind: 'psyncRefused' }
-  | { readonly kind: 'fullResync'; readonly replid: string; readonly offset: number; readonly values: readonly number[] }
+  | FullResync
   | { readonly kind: 'continue'; readonly replid: string }
   | { readonly kind: 'stream'; readonly offset: number; readonly entry: StreamEntry }
   | { readonly kind: 'ack'; readonly offset: number };
@@ -28,6 +37,10 @@ export class ReplicationLog {
   offset = 0;
   /** Every value written, in order. */
   values: number[] = [];
+  /** Instants at which some of them expire. */
+  readonly expiring = new Map<number, number>();
+  /** There is none before somebody wanted to follow, and nothing to continue from. */
+  hasBacklog = false;
   #backlog: { readonly offset: number; readonly entry: StreamEntry }[] = [];
 
   constructor(
@@ -41,8 +54,24 @@ export class ReplicationLog {
   append(entry: StreamEntry, offset = this.offset + 1): void {
     this.offset = offset;
     if (entry.kind === 'write') this.values.push(entry.value);
+    if (entry.kind === 'write' && entry.expiresMs !== null) this.expiring.set(entry.value, entry.expiresMs);
+    if (entry.kind === 'delete') this.#delete(entry.value);
     this.#backlog.push({ offset, entry });
     if (this.#backlog.length > 2 * this.backlogSize) this.#backlog = this.#backlog.slice(-this.backlogSize);
+  }
+
+  #delete(value: number): void {
+    this.expiring.delete(value);
+    const index = this.values.indexOf(value);
+    if (index >= 0) this.values.splice(index, 1);
+  }
+
+  /** The first replica comes: what was before is in no backlog, so the history begins now. */
+  begin(replid: string): void {
+    this.replid = replid;
+    this.replid2 = '';
+    this.secondOffset = -1;
+    this.hasBacklog = true;
   }
 
   /** A new history begins here; the old one is remembered for those who shared it. */
@@ -52,25 +81,30 @@ export class ReplicationLog {
     this.replid = replid;
   }
 
-  /** The master granted a continuation, possibly under a new id. */
-  continueAs(replid: string): void {
-    if (replid !== this.replid) this.branch(replid);
+  /** The master granted a continuation; true: under a new id. */
+  continueAs(replid: string): boolean {
+    if (replid === this.replid) return false;
+    this.branch(replid);
+    return true;
   }
 
   /** The data is the master's now, and nothing else. */
-  replace(replid: string, offset: number, values: readonly number[]): void {
+  replace({ replid, offset, values, expiring }: FullResync): void {
     this.replid = replid;
     this.replid2 = '';
     this.secondOffset = -1;
     this.offset = offset;
     this.values = [...values];
+    this.expiring.clear();
+    for (const [value, atMs] of expiring) this.expiring.set(value, atMs);
+    this.hasBacklog = true;
     this.#backlog = [];
   }
 
   /** What a replica at (id, offset) still lacks, or null when only everything will do. */
   missing(replid: string, offset: number): readonly { readonly offset: number; readonly entry: StreamEntry }[] | null {
     const shared = replid === this.replid || (replid === this.replid2 && offset <= this.secondOffset);
-    if (!shared || offset > this.offset || this.offset - offset > this.backlogSize) return null;
+    if (!shared || !this.hasBacklog || offset > this.offset || this.offset - offset > this.backlogSize) return null;
     const rest = this.#backlog.filter((kept) => kept.offset > offset);
     return rest.length === this.offset - offset ? rest : null;
   }

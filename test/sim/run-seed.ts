@@ -4,11 +4,13 @@
 import { messageOf } from '../../src/errors.js';
 import type { Core } from './core.js';
 import { convergenceLimitMs, whyNotConverged } from './convergence.js';
+import { Deeds } from './deeds.js';
 import { Draw } from './draw.js';
 import { Faults } from './faults.js';
 import { Operators } from './operators.js';
 import type { WorldOptions } from './options.js';
 import { drawOptions } from './options.js';
+import type { Schedule } from './schedule.js';
 import { Accepted } from './trace.js';
 import { Violation, World } from './world.js';
 
@@ -27,6 +29,8 @@ export interface Life {
   readonly prepared: number;
   readonly done: number;
   readonly simulatedMs: number;
+  /** All that was done to it. */
+  readonly schedule: Schedule;
   readonly acknowledged: number;
 }
 
@@ -35,8 +39,13 @@ const LOOK_EVERY_MS = 500;
 const STEADY_MS = 5_000;
 const MAX_WARM_UP_MS = 60_000;
 
-/** Lives through the world of a seed. Deterministic: the same seed and core give the same hash. */
-export function runSeed(seed: number, core: Core, echo: ((line: string) => void) | null = null, options = drawOptions(seed)): Life {
+/**
+ * Lives through the world of a seed. Deterministic: the same seed and core give the same hash. With a `schedule` that is all the
+ * trouble there is; else it is drawn.
+ */
+export function runSeed(
+  seed: number, core: Core, echo: ((line: string) => void) | null = null, options = drawOptions(seed), schedule: Schedule | null = null,
+): Life {
   let failovers = 0;
   let prepared = 0;
   let done = 0;
@@ -50,9 +59,10 @@ export function runSeed(seed: number, core: Core, echo: ((line: string) => void)
     countFailovers(host, effect);
   };
   const startMs = world.clock.nowMs;
+  const deeds = new Deeds(world);
   let failure: string | null = null;
   try {
-    live(world, seed);
+    live(world, seed, deeds, schedule);
   } catch (error) {
     failure = error instanceof Accepted ? null : error instanceof Violation ? error.message : ((error as Error).stack ?? messageOf(error));
   }
@@ -60,17 +70,22 @@ export function runSeed(seed: number, core: Core, echo: ((line: string) => void)
   return {
     seed, options, failure, hash: trace.hash(), traceLines: trace.lines, tail: trace.tail(), steps, failovers, prepared, done,
     simulatedMs: world.clock.nowMs - startMs,
+    schedule: deeds.done,
     acknowledged: world.writers.reduce((sum, writer) => sum + writer.acknowledged, 0),
   };
 }
 
-function live(world: World, seed: number): void {
+function live(world: World, seed: number, deeds: Deeds, schedule: Schedule | null): void {
   world.start();
   if (!world.options.introduced) awaitConvergence(world, MAX_WARM_UP_MS, 'before any fault', 0);
-  const faults = new Faults(world, new Draw(seed + 2));
-  faults.start();
-  const operators = new Operators(world, new Draw(seed + 5));
-  operators.start();
+  const faults = new Faults(world, new Draw(seed + 2), deeds);
+  const operators = new Operators(world, new Draw(seed + 5), new Draw(seed + 6), deeds);
+  if (schedule === null) {
+    faults.start();
+    operators.start();
+  } else {
+    deeds.follow(schedule);
+  }
   world.clock.runUntil(world.clock.nowMs + world.options.safetyMs);
   faults.stop();
   world.healAll();
@@ -93,12 +108,14 @@ function awaitConvergence(world: World, limitMs: number, when: string, steadyMs:
   throw new Violation(['I9 not converged', `${when} in ${limitMs} ms:`, ...whyNotConverged(world), ...states].join('\n'));
 }
 
-/** The report of a failed life: everything that is needed to look at it again. */
-export function reportOf(life: Life): string {
+/** The report of a failed life: everything that is needed to look at it again. `words` choose it on the command line. */
+export function reportOf(life: Life, words = `--seed ${life.seed}`): string {
   return [
     `seed ${life.seed} failed: ${life.failure}`,
     `options: ${JSON.stringify(life.options)}`,
-    `reproduce: npm run sim -- --seed ${life.seed} --trace`,
+    `reproduce: npm run sim -- ${words} --trace`,
+    `look:      npm run replay -- ${words}`,
+    `shorten:   npm run sim -- ${words} --shrink`,
     `last ${life.tail.length} of ${life.traceLines} trace lines:`,
     ...life.tail,
   ].join('\n');

@@ -10,7 +10,9 @@ import type { Effect, Input } from '../../src/sentinel/index.js';
 import type { LoadedConf } from '../../src/sentinel/wire/sentinel-conf.js';
 import { EpochsNeverFall } from './checkers/epochs-never-fall.js';
 import type { Checker, Verdict } from './checkers/checker.js';
+import { masterInEvent } from './checkers/checker.js';
 import { NoBusyLoop } from './checkers/no-busy-loop.js';
+import { OdownNeedsQuorum } from './checkers/odown-needs-quorum.js';
 import { OneConfiguration } from './checkers/one-configuration.js';
 import { OneLeader } from './checkers/one-leader.js';
 import { OneVote } from './checkers/one-vote.js';
@@ -79,6 +81,7 @@ export class World implements HostWatcher, NodeWatcher {
       new OneConfiguration(this), new EpochsNeverFall(groupOf), new OneLeader(this), new OneVote(groupOf), new OwnNodes(groupOf),
       new SavedBeforeSpoken(groupOf), new NoBusyLoop(),
       new SilentEnds(this), new TargetPromoted(this), new NoLostWrite(this), new WritesHeld(this),
+      new OdownNeedsQuorum(this),
     ];
   }
 
@@ -150,7 +153,7 @@ export class World implements HostWatcher, NodeWatcher {
 
   /** Whether SENTINEL FAILOVER without an election is given here: it collides with anything, in stock, too. */
   get hasForced(): boolean {
-    return this.options.planned?.operations.includes('plain') === true;
+    return this.options.planned?.operations.includes('plain') === true || this.options.meddling?.kinds.includes('failover') === true;
   }
 
   start(): void {
@@ -225,6 +228,7 @@ export class World implements HostWatcher, NodeWatcher {
 
   stepped(host: SentinelHost, input: Input, effects: readonly Effect[]): void {
     this.steps++;
+    for (const effect of effects) if (effect.kind === 'event' && effect.name === '-monitor') this.forgot(host, masterInEvent(effect));
     this.#judge((checker) => checker.stepped?.(host, input, effects));
   }
 
@@ -286,6 +290,19 @@ export class World implements HostWatcher, NodeWatcher {
 
   note(node: RedisNode, text: string): void {
     this.trace.add(node.machine.name, text);
+  }
+
+  /** A sentinel remembers nothing of a master any more (of all of them: its disk is lost); epochs and votes begin anew. */
+  forgot(host: SentinelHost, group: string | null): void {
+    for (const checker of this.checkers) checker.forgot?.(host, group);
+  }
+
+  nodeNamed(name: string): RedisNode {
+    return must(this.nodes.find(({ machine }) => machine.name === name), `no node ${name}`);
+  }
+
+  machineNamed(name: string): Machine {
+    return must(this.network.machines.find((machine) => machine.name === name), `no machine ${name}`);
   }
 
   hostNamed(name: string): SentinelHost {

@@ -6,6 +6,7 @@
  */
 import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { AgentError } from '../../errors.js';
 
 export interface LinkAddress {
@@ -24,18 +25,15 @@ export interface Link {
   readonly addresses: readonly LinkAddress[];
 }
 
-export interface Shown {
-  readonly links: readonly Link[];
-  /** What the program said about the commands of this request; empty = nothing. */
-  readonly complaint: string;
-}
-
 const DEADLINE_MS = 2_000;
+/** Standard error is another pipe and may be read later than the state that it explains. */
+const COMPLAINT_MS = 50;
 
 export class IpBatch {
   readonly #argv: readonly string[];
   #child: ChildProcessWithoutNullStreams | null = null;
   #tail: Promise<unknown> = Promise.resolve();
+  #complaint = '';
 
   /** `argv`: the program and its first words, e.g. `['ip']`. */
   constructor(argv: readonly string[]) {
@@ -43,10 +41,16 @@ export class IpBatch {
   }
 
   /** Runs the commands in order, whatever becomes of each, and shows all links after them. Requests never mix. */
-  run(commands: readonly string[], signal: AbortSignal): Promise<Shown> {
+  run(commands: readonly string[], signal: AbortSignal): Promise<Link[]> {
     const turn = this.#tail.then(() => this.#run(commands, signal));
     this.#tail = turn.catch(() => undefined);
     return turn;
+  }
+
+  /** What the program said about the commands of the last request; empty = nothing. */
+  async complaint(): Promise<string> {
+    await sleep(COMPLAINT_MS);
+    return this.#complaint.replace(/\s+/g, ' ').replace(/ ?Command failed -:\d+/g, '').trim();
   }
 
   /** Starts afresh with the next request: a resident program may remember an interface that was replaced. */
@@ -60,9 +64,10 @@ export class IpBatch {
     this.#child = null;
   }
 
-  async #run(commands: readonly string[], signal: AbortSignal): Promise<Shown> {
+  async #run(commands: readonly string[], signal: AbortSignal): Promise<Link[]> {
     signal.throwIfAborted();
     const child = (this.#child ??= this.#start());
+    this.#complaint = '';
     try {
       return await exchange(child, commands, signal);
     } catch (error) {
@@ -77,6 +82,7 @@ export class IpBatch {
     const child = spawn(program, [...words, '-j', '-force', '-batch', '-'], { stdio: 'pipe' });
     child.on('error', () => undefined); // Told to the request that waits (exchange).
     child.stdin.on('error', () => undefined);
+    child.stderr.on('data', (chunk: Buffer) => void (this.#complaint = `${this.#complaint}${chunk.toString()}`.slice(-1_000)));
     child.on('exit', () => {
       if (this.#child === child) this.#child = null;
     });
@@ -84,14 +90,12 @@ export class IpBatch {
   }
 }
 
-function exchange(child: ChildProcessWithoutNullStreams, commands: readonly string[], signal: AbortSignal): Promise<Shown> {
+function exchange(child: ChildProcessWithoutNullStreams, commands: readonly string[], signal: AbortSignal): Promise<Link[]> {
   return new Promise((resolve, reject) => {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
     let shown = '';
-    let complaint = '';
     const end = (): void => {
       child.stdout.off('data', onShown);
-      child.stderr.off('data', onComplaint);
       child.off('error', onError).off('exit', onExit);
       deadline.removeEventListener('abort', onLate);
     };
@@ -105,14 +109,12 @@ function exchange(child: ChildProcessWithoutNullStreams, commands: readonly stri
       const links = linksOf(shown);
       if (links === null) return;
       end();
-      resolve({ links, complaint: complaint.replace(/\s+/g, ' ').replace(/ ?Command failed -:\d+/g, '').trim() });
+      resolve(links);
     };
-    const onComplaint = (chunk: Buffer): void => void (complaint += chunk.toString());
     const onError = (error: Error): void => fail(`cannot be started: ${error.message}`);
-    const onExit = (): void => fail(`ended: ${complaint.trim() || 'no reason given'}`);
+    const onExit = (): void => fail('ended before it answered');
     const onLate = (): void => fail(`did not answer within ${DEADLINE_MS} ms`);
     child.stdout.on('data', onShown);
-    child.stderr.on('data', onComplaint);
     child.on('error', onError).on('exit', onExit);
     deadline.addEventListener('abort', onLate, { once: true });
     child.stdin.write([...commands, 'addr show', ''].join('\n'));

@@ -11,9 +11,9 @@ const ANSWER_MS = 50;
 const DAD_LIMIT_MS = 3_000;
 
 /** Whether a TCP connection to the address is accepted or refused; both come from a host that has it. */
-export function answersTcp(ip: string, port: number, signal: AbortSignal): Promise<boolean> {
+export function answersTcp(ip: string, port: number): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect({ host: ip, port, signal });
+    const socket = connect({ host: ip, port });
     const settle = (answers: boolean): void => {
       clearTimeout(late);
       socket.destroy();

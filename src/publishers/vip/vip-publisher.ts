@@ -16,7 +16,7 @@ import type { Address } from '../../sentinel/wire/address.js';
 import type { Published, Publisher } from '../publisher.js';
 import { Announcer } from './announcer.js';
 import { IpBatch } from './ip-batch.js';
-import type { Link, LinkAddress, Shown } from './ip-batch.js';
+import type { Link, LinkAddress } from './ip-batch.js';
 import { answersTcp, isTaken } from './probe.js';
 import { isSix, vipText } from './settings.js';
 import type { VipPrograms, VipSettings } from './settings.js';
@@ -93,7 +93,7 @@ export class VipPublisher implements Publisher {
     const healed = route.trusted && !followed.trusted;
     followed.trusted = route.trusted;
     const shown = await this.#batch.run([], signal);
-    const isOurs = route.primary !== null && (await this.#isOwn(route.primary.host, shown.links));
+    const isOurs = route.primary !== null && (await this.#isOwn(route.primary.host, shown));
     const isFenced = this.#options.isFenced(master);
     const results = await Promise.allSettled(vips.map((vip) => this.#keep(vip, route, intentOf(vip, route, isOurs, isFenced), healed, signal)));
     const faults = results.flatMap((result) => (result.status === 'rejected' ? [result.reason as unknown] : []));
@@ -173,11 +173,11 @@ export class VipPublisher implements Publisher {
     signal.throwIfAborted();
     const kernelAnnounces = this.#announcer.kernelAnnounces(vip);
     let after = await this.#batch.run([addCommand(vip, vip.dad || kernelAnnounces)], signal);
-    let place = placeOf(vip, linkOf(vip, after)) ?? this.#complain(vip, 'added to', after);
+    let place = placeOf(vip, linkOf(vip, after)) ?? (await this.#complain(vip, 'added to'));
     while (place.isTentative && !place.isRefused) {
       await sleep(DAD_POLL_MS, undefined, { signal });
       after = await this.#batch.run([], signal);
-      place = placeOf(vip, linkOf(vip, after)) ?? this.#complain(vip, 'kept on', after);
+      place = placeOf(vip, linkOf(vip, after)) ?? (await this.#complain(vip, 'kept on'));
     }
     if (place.isRefused) await this.#giveUp(vip, place, signal);
     this.#announcer.announce(vip);
@@ -193,7 +193,10 @@ export class VipPublisher implements Publisher {
   async #awaitLoser(vip: VipSettings, { master, previous }: Route, signal: AbortSignal): Promise<void> {
     if (previous === null || this.#options.isKnownDown(master, previous)) return;
     const until = (this.#followed.get(master)?.sinceMs ?? 0) + LOSER_GRACE_MS;
-    while (performance.now() < until && (await answersTcp(vip.ip, previous.port, signal))) await sleep(GRACE_POLL_MS, undefined, { signal });
+    while (performance.now() < until && (await answersTcp(vip.ip, previous.port))) {
+      signal.throwIfAborted();
+      await sleep(GRACE_POLL_MS);
+    }
   }
 
   async #release(vip: VipSettings, why: string, signal: AbortSignal): Promise<void> {
@@ -202,14 +205,14 @@ export class VipPublisher implements Publisher {
     const place = placeOf(vip, linkOf(vip, await this.#batch.run([], signal)));
     if (place === undefined) return;
     const after = await this.#batch.run([removeCommand(vip, place)], signal);
-    if (placeOf(vip, linkOf(vip, after)) !== undefined) this.#complain(vip, 'removed from', after);
+    if (placeOf(vip, linkOf(vip, after)) !== undefined) await this.#complain(vip, 'removed from');
     this.#options.log.info({ master: vip.master, vip: vipText(vip), why }, 'vip released');
   }
 
-  #complain(vip: VipSettings, what: string, { complaint }: Shown): never {
+  async #complain(vip: VipSettings, what: string): Promise<never> {
+    const reason = (await this.#batch.complaint()) || 'no reason given';
     // The resident program may know the interface by an index of its past.
     this.#batch.reset();
-    const reason = complaint || 'no reason given';
     throw new AgentError('PUBLISH_FAILED', `vip ${vip.ip} cannot be ${what} ${vip.interface}: ${reason}`, { master: vip.master });
   }
 }
@@ -222,7 +225,7 @@ function intentOf(vip: VipSettings, route: Route, isOurs: boolean, isFenced: boo
   return isOurs ? { kind: 'hold' } : { kind: 'release', why: 'the primary is elsewhere' };
 }
 
-const linkOf = (vip: VipSettings, { links }: Shown): Link | undefined => links.find(({ name }) => name === vip.interface);
+const linkOf = (vip: VipSettings, links: readonly Link[]): Link | undefined => links.find(({ name }) => name === vip.interface);
 
 const placeOf = (vip: VipSettings, link: Link | undefined): LinkAddress | undefined =>
   link?.addresses.find(({ local }) => canonical(local) === canonical(vip.ip));

@@ -21,6 +21,8 @@ function isIpv6(text: string): boolean {
   if (halves.length > 2) return false;
   let groups = 0;
   const all = halves.flatMap((half) => (half === '' ? [] : half.split(':')));
+  // The dotted part ends the whole text, not what stands before `::`.
+  if (halves.length === 2 && halves[0]?.includes('.') === true) return false;
   for (const [index, group] of all.entries()) {
     if (group.includes('.')) {
       if (index !== all.length - 1 || !IPV4.test(group)) return false;

@@ -30,6 +30,8 @@ export interface Checker {
   promoted?(node: RedisNode, by: Machine | null): Verdict;
   /** A full resync replaced all data of a node. */
   replaced?(node: RedisNode): Verdict;
+  /** A sentinel lost its memory of a master by REMOVE; `group` null: of everything, with its disk. */
+  forgot?(host: SentinelHost, group: string | null): void;
   /** Everything has come right; the life is over. */
   converged?(): Verdict;
 }

@@ -1,6 +1,6 @@
 /**
  * I2: currentEpoch, configEpoch and vote epochs of a sentinel never fall; over a restart they are compared with what it had
- * persisted and with what it had said aloud.
+ * persisted and with what it had said aloud. Who lost its disk, or was told to REMOVE the master, begins anew.
  */
 import type { Effect, SentinelState } from '../../../src/sentinel/index.js';
 import { parseHello } from '../../../src/sentinel/wire/hello.js';
@@ -29,6 +29,14 @@ export class EpochsNeverFall implements Checker {
       if (value < before) return `${host.name} restarts with ${what} epoch ${value}, but had saved or said ${before}`;
     }
     return null;
+  }
+
+  forgot(host: SentinelHost, group: string | null): void {
+    for (const heights of [this.#living.get(host.name), this.#bound.get(host.name)]) {
+      if (group === null) heights?.clear();
+      heights?.delete(`config ${group}`);
+      heights?.delete(`leader ${group}`);
+    }
   }
 
   stepped(host: SentinelHost): Verdict {

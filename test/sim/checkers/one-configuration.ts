@@ -2,6 +2,7 @@
  * I1: one configuration per (master, configEpoch), over all sentinels and all times. And the Route of a sentinel is always
  * such a configuration, or the target of an effective silent state, and (I8, on one sentinel) its order never goes back.
  *
+ * Epoch 0 is no configuration but what an operator said: after MONITOR anew it may be said otherwise.
  * A plain SENTINEL FAILOVER needs no election: where it is given, two of one epoch end the life of that world (class Accepted).
  */
 import { formatAddress } from '../../../src/sentinel/wire/address.js';
@@ -30,6 +31,7 @@ export class OneConfiguration implements Checker {
       const address = `${current.ip}:${current.port}`;
       const key = `${master.name}/${master.configEpoch}`;
       const known = this.#addresses.get(key);
+      if (master.configEpoch === 0 && this.world.options.meddling !== null) continue;
       if (known === undefined) this.#addresses.set(key, { address, by: host.name });
       else if (known.address !== address && this.world.hasForced) throw new Accepted(`${key} twice after a plain FAILOVER`);
       else if (known.address !== address) return `${key} is ${known.address} for ${known.by} and ${address} for ${host.name}`;
@@ -37,8 +39,13 @@ export class OneConfiguration implements Checker {
     return null;
   }
 
+  forgot(host: SentinelHost, group: string | null): void {
+    for (const key of this.#highestRoute.keys()) if (key.startsWith(`${host.name}/${group ?? ''}`)) this.#highestRoute.delete(key);
+  }
+
   routed(host: SentinelHost, name: string, route: Route | null): Verdict {
     if (route === null || route.primary === null) return null;
+    if (route.configEpoch === 0 && this.world.options.meddling !== null) return null;
     const primary = formatAddress(route.primary);
     const known = route.phase === 'prepared' ? this.#targets.get(`${name}/${route.order}`) : this.#addresses.get(`${name}/${route.configEpoch}`)?.address;
     if (known !== primary) {

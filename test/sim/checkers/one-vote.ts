@@ -1,6 +1,6 @@
 /**
  * I4: a sentinel votes once per (master, epoch), also over restarts: looks at the answers it really sent, and at its
- * announced votes (its own candidacies among them).
+ * announced votes (its own candidacies among them). Who lost its disk, or was told to REMOVE the master, may vote again.
  */
 import type { Effect, Input } from '../../../src/sentinel/index.js';
 import type { RespValue } from '../../../src/sentinel/wire/resp-value.js';
@@ -34,6 +34,10 @@ export class OneVote implements Checker {
   replied(host: SentinelHost, argv: readonly string[], value: RespValue): Verdict {
     const vote = spokenVote(this.groupOf, argv, value);
     return vote === null ? null : this.#count(host, vote);
+  }
+
+  forgot(host: SentinelHost, group: string | null): void {
+    for (const key of this.#votes.keys()) if (key.startsWith(group === null ? `${host.name} ` : `${host.name} ${group}/`)) this.#votes.delete(key);
   }
 
   #count(host: SentinelHost, { group, leader, epoch }: SpokenVote): Verdict {
