@@ -156,6 +156,21 @@ export class World implements HostWatcher, NodeWatcher {
     return this.options.planned?.operations.includes('plain') === true || this.options.meddling?.kinds.includes('failover') === true;
   }
 
+  /** Sentinels lose what they know here: peers, or all. Lists of peers may then differ, and have two majorities. */
+  get isForgetful(): boolean {
+    const { faults, meddling } = this.options;
+    return faults.includes('wipeSentinel') || meddling?.kinds.some((kind) => kind === 'reset' || kind === 'remonitor') === true;
+  }
+
+  /** Nobody knows the last configuration of some group any more, because those who did were made to forget it. */
+  get isConfigurationLost(): boolean {
+    const configurations = this.checkers.find((checker) => checker instanceof OneConfiguration);
+    return this.isForgetful && this.options.groups.some(({ name }) => {
+      const highest = configurations?.highestOf(name) ?? 0;
+      return this.hosts.every((host) => (host.state?.masters.get(name)?.configEpoch ?? 0) < highest);
+    });
+  }
+
   start(): void {
     for (const node of this.nodes) node.start(true);
     for (const host of this.hosts) host.start();

@@ -158,6 +158,8 @@ export function createPeer(state: SentinelState, master: Master, runId: RunId, a
     heardConfigEpoch: 0,
     silentHeard: null,
     lastAnswerMs: NEVER_CONNECTED,
+    windowToldEpoch: 0,
+    lastWindowAskMs: NEVER_CONNECTED,
     targetDown: false,
     lastTargetAskMs: NEVER_CONNECTED,
     lastTargetReplyMs: NEVER_CONNECTED,

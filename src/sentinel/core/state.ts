@@ -135,6 +135,9 @@ export interface Peer extends InstanceBase {
   lastAnswerMs: Millis;
   /** Its last answer about the target of a silent failover, and when. */
   targetDown: boolean;
+  /** The done-epoch for which this peer has told us whether the window is intact. */
+  windowToldEpoch: Epoch;
+  lastWindowAskMs: Millis;
   lastTargetAskMs: Millis;
   lastTargetReplyMs: Millis;
 }

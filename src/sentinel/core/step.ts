@@ -134,7 +134,7 @@ function dispatchReply(turn: Turn, instance: Instance, { tag, reply }: Extract<I
       if (instance.kind === 'sentinel') applyMasterDownReply(turn, instance, reply);
       return;
     case 'silentAware':
-      if (instance.kind === 'sentinel') applyAwareReply(instance, reply);
+      if (instance.kind === 'sentinel') applyAwareReply(turn, instance, reply);
       return;
     case 'targetDown':
       if (instance.kind === 'sentinel') applyTargetDownReply(turn, instance, reply);

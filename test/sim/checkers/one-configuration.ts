@@ -33,10 +33,17 @@ export class OneConfiguration implements Checker {
       const known = this.#addresses.get(key);
       if (master.configEpoch === 0 && this.world.options.meddling !== null) continue;
       if (known === undefined) this.#addresses.set(key, { address, by: host.name });
+      else if (known.address !== address && known.by !== host.name && this.world.isForgetful) throw new Accepted(`${key} of two majorities`);
       else if (known.address !== address && this.world.hasForced) throw new Accepted(`${key} twice after a plain FAILOVER`);
       else if (known.address !== address) return `${key} is ${known.address} for ${known.by} and ${address} for ${host.name}`;
     }
     return null;
+  }
+
+  /** The highest configEpoch that ever was; 0 = none. */
+  highestOf(group: string): number {
+    const epochs = [...this.#addresses.keys()].filter((key) => key.startsWith(`${group}/`)).map((key) => Number(key.slice(group.length + 1)));
+    return Math.max(0, ...epochs);
   }
 
   forgot(host: SentinelHost, group: string | null): void {

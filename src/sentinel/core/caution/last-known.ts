@@ -3,16 +3,20 @@
  *
  * Divergence D73: a running SDOWN clock goes on, and the replicas from before stay in reserve: if the master goes down before it
  * has listed its replicas again, they are taken back as candidates (and shown once they answer). Stock starts the clock anew and,
- * with the master dead, can never promote anything again.
+ * with the master dead, can never promote anything again. A failover whose promotion is published already ends with its switch first.
  */
 import { silentForMs } from '../down.js';
 import { createReplica } from '../instance.js';
+import { sameNode } from '../hosts.js';
 import type { Master, Replica } from '../state.js';
-import { resetMaster } from '../switch-master.js';
+import { currentMasterAddress } from '../state.js';
+import { resetMaster, switchToPromoted } from '../switch-master.js';
 import type { Turn } from '../turn.js';
 import { announce, persist } from '../turn.js';
 
 export function resetByCommand(turn: Turn, master: Master): void {
+  // A promotion that was published can't be forgotten: its configEpoch would then belong to the old address, too (I1).
+  if (!sameNode(currentMasterAddress(master), master.address)) switchToPromoted(turn, master);
   const { caution, link } = master;
   const { sdownSinceMs, roleReported, roleReportedMs, rebootSinceMs } = master;
   const { actPingMs, lastAvailableMs } = link;

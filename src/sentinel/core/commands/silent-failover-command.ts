@@ -16,6 +16,7 @@ import { majorityOf, rankOf } from '../silent/prepared.js';
 import { silentSettings } from '../silent/settings.js';
 import { whyTargetNotReady } from '../silent/target-readiness.js';
 import { hasUnansweredVote, heldUntilMs, isFreshlyBorn } from '../silent/votes.js';
+import { untoldPeers } from '../silent/watch.js';
 import { requestInfo } from '../monitor.js';
 import type { ElectionPurpose, Master, NodeAddress, Peer } from '../state.js';
 import { isDisconnected, refOf } from '../state.js';
@@ -160,6 +161,8 @@ function whyNotDone(turn: Turn, master: Master, target: NodeAddress): string | n
     const { ready, known } = readiness(master);
     return `NOQUORUM only ${ready} of ${known} sentinels are ready`;
   }
+  const untold = untoldPeers(master)[0];
+  if (untold !== undefined) return `NOQUORUM sentinel ${untold.address.ip}:${untold.address.port} has not told yet whether the window is intact`;
   return whyNotTarget(turn, master, target) ?? whyNoQuorum(turn, master) ?? whyListChanges(turn, master);
 }
 

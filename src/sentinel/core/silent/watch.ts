@@ -15,7 +15,7 @@ import type { ElectionPurpose, Master, Peer, Replica, SentinelState } from '../s
 import { announcedHost, isDisconnected, refOf } from '../state.js';
 import type { Turn } from '../turn.js';
 import { announce, log, persist } from '../turn.js';
-import { rankOf, silentTarget } from './prepared.js';
+import { isReady, rankOf, silentTarget } from './prepared.js';
 import { silentSettings } from './settings.js';
 import { heldUntilMs, isTargetPromoted } from './votes.js';
 
@@ -97,7 +97,7 @@ export function watchDueMs(state: SentinelState, master: Master): Millis {
   if (silent === null) return NEVER;
   const wanted = wantedElection(state, master);
   const electionMs = wanted === null ? NEVER : Math.max(wanted.atMs, silent.nextTryMs, heldUntilMs(master));
-  return Math.min(electionMs, silent.lastWarnedMs + WARN_PERIOD_MS, targetAskDueMs(state, master)) as Millis;
+  return Math.min(electionMs, silent.lastWarnedMs + WARN_PERIOD_MS, targetAskDueMs(state, master), windowAskDueMs(state, master)) as Millis;
 }
 
 export function watchSilentState(turn: Turn, master: Master): void {
@@ -108,6 +108,7 @@ export function watchSilentState(turn: Turn, master: Master): void {
   const saysMaster = target !== undefined && target.roleReported === 'master' && target.sdownSinceMs === null;
   silent.promotedSinceMs = saysMaster ? (silent.promotedSinceMs ?? turn.now) : null;
   askAboutTarget(turn, master);
+  askAboutWindow(turn, master);
   if (turn.now >= silent.lastWarnedMs + WARN_PERIOD_MS) {
     silent.lastWarnedMs = turn.now;
     log(turn, 'warning', `Silent failover of ${master.name} to ${silent.target} is prepared for ${turn.now - silent.sinceMs} ms and waits for done`);
@@ -118,6 +119,43 @@ export function watchSilentState(turn: Turn, master: Master): void {
   const patienceMs = Math.min(turn.state.tunables.electionTimeoutMs, master.failoverTimeoutMs) + nextBelow(turn.state.prng, 1_000);
   silent.nextTryMs = addMs(turn.now, patienceMs);
   startElection(turn, master, { purpose: wanted.purpose, target: null, client: null });
+}
+
+/** Ready peers that have not told yet what they saw of the window: who hears of it late has no baseline from before. */
+export function untoldPeers(master: Master): Peer[] {
+  const { silent } = master;
+  if (silent === null) return [];
+  return [...master.peers.values()].filter((peer) => {
+    return isReady(master, peer) && peer.sdownSinceMs === null && !isDisconnected(peer) && peer.windowToldEpoch < silent.doneEpoch;
+  });
+}
+
+function windowAskDueMs(state: SentinelState, master: Master): Millis {
+  return Math.min(NEVER, ...untoldPeers(master).map((peer) => peer.lastWindowAskMs + state.tunables.askPeriodMs)) as Millis;
+}
+
+function askAboutWindow(turn: Turn, master: Master): void {
+  for (const peer of untoldPeers(master)) {
+    if (turn.now < peer.lastWindowAskMs + turn.state.tunables.askPeriodMs) continue;
+    peer.lastWindowAskMs = turn.now;
+    const argv = [commandName(turn.state, peer, 'SENTINEL'), 'SILENT-FAILOVER', master.name, 'STATUS'];
+    send(turn, peer, argv, { kind: 'silentAware', instance: refOf(peer) });
+  }
+}
+
+/** A peer's status: a window that it saw tainted is tainted for us, too. */
+function applyWindow(turn: Turn, peer: Peer, words: readonly RespValue[]): void {
+  const master = turn.state.masters.get(peer.master);
+  const text = (value: RespValue | undefined): string => (value?.kind === 'bulk' ? value.text : '');
+  const field = (name: string): string => text(words[words.findIndex((value, at) => at % 2 === 0 && text(value) === name) + 1]);
+  if (master === undefined || master.silent === null) return;
+  const { silent } = master;
+  if (field('target') !== silent.target || Number(field('done-epoch')) < silent.doneEpoch) return;
+  peer.windowToldEpoch = silent.doneEpoch;
+  if (field('tainted') === '' || silent.taint !== null) return;
+  silent.taint = field('tainted');
+  persist(turn);
+  announce(turn, 'warning', '+silent-failover-tainted', master, silent.taint);
 }
 
 function targetAskDueMs(state: SentinelState, master: Master): Millis {
@@ -149,7 +187,8 @@ export function applyTargetDownReply(turn: Turn, peer: Peer, reply: RespValue): 
 }
 
 /** Does a peer know the extension? An unknown subcommand says no; anything it can only say knowing it says yes. */
-export function applyAwareReply(peer: Peer, reply: RespValue): void {
+export function applyAwareReply(turn: Turn, peer: Peer, reply: RespValue): void {
+  if (reply.kind === 'array') applyWindow(turn, peer, reply.items);
   if (reply.kind !== 'error') peer.link.silentAware = true;
   else if (/unknown subcommand|wrong number/i.test(reply.text)) peer.link.silentAware = false;
   else if (reply.text.startsWith('ERR')) peer.link.silentAware = true;

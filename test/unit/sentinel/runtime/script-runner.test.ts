@@ -82,7 +82,7 @@ describe('ScriptRunner', () => {
 
   test('one that runs too long is killed and tried again', async () => {
     const log = join(folder, 'log');
-    const { runner: scripts, faults } = runner({ maxRuntimeMs: 100, retryDelayMs: 1 });
+    const { runner: scripts, faults } = runner({ maxRuntimeMs: 2_000, retryDelayMs: 1 });
     scripts.schedule([script(`echo x >> ${log}; [ "$(wc -l < ${log})" -ge 2 ] || exec sleep 60`)]);
     await waitFor(() => scripts.jobs.length === 0);
     expect(faults).toEqual(['timed out']);

@@ -13,7 +13,7 @@ import { encodeCommand } from '../../../../../src/sentinel/wire/resp-encoder.js'
 import type { RespValue } from '../../../../../src/sentinel/wire/resp-value.js';
 import { bulk } from '../../../../../src/sentinel/wire/resp-value.js';
 
-const LIMIT_MS = 5000;
+const LIMIT_MS = 30_000;
 
 /** Polls until `holds`; rejects with `what` after five seconds. */
 export async function waitFor(what: string, holds: () => boolean): Promise<void> {
