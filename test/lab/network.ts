@@ -94,6 +94,8 @@ export class Network {
   }
 
   async remove(): Promise<void> {
+    // It would go with its peer, but only some time after the namespace.
+    await run('ip', ['link', 'del', 'dev', `${PREFIX}${process.pid}`]).catch(complainUnlessGone);
     await removeNamespaces([...this.hosts, 'switch'].map((host) => this.#namespace(host)));
   }
 
@@ -189,8 +191,10 @@ function isAlive(pid: number): boolean {
 
 async function removeNamespaces(names: readonly string[]): Promise<void> {
   for (const name of names) {
-    await run('ip', ['netns', 'del', name]).catch((error: unknown) => {
-      if (!/No such file/.test(messageOf(error))) process.stderr.write(`${name} is left behind: ${messageOf(error)}\n`);
-    });
+    await run('ip', ['netns', 'del', name]).catch(complainUnlessGone);
   }
+}
+
+function complainUnlessGone(error: unknown): void {
+  if (!/No such file|Cannot find device/.test(messageOf(error))) process.stderr.write(`left behind: ${messageOf(error)}\n`);
 }
