@@ -18,6 +18,7 @@ import { OneLeader } from './checkers/one-leader.js';
 import { OneVote } from './checkers/one-vote.js';
 import { NoLostWrite } from './checkers/no-lost-write.js';
 import { OwnNodes } from './checkers/own-nodes.js';
+import { PromotionFinished } from './checkers/promotion-finished.js';
 import { SavedBeforeSpoken } from './checkers/saved-before-spoken.js';
 import { SilentEnds } from './checkers/silent-ends.js';
 import { TargetPromoted } from './checkers/target-promoted.js';
@@ -81,7 +82,7 @@ export class World implements HostWatcher, NodeWatcher {
       new OneConfiguration(this), new EpochsNeverFall(groupOf), new OneLeader(this), new OneVote(groupOf), new OwnNodes(groupOf),
       new SavedBeforeSpoken(groupOf), new NoBusyLoop(),
       new SilentEnds(this), new TargetPromoted(this), new NoLostWrite(this), new WritesHeld(this),
-      new OdownNeedsQuorum(this),
+      new OdownNeedsQuorum(this), new PromotionFinished(this),
     ];
   }
 

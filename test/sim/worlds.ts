@@ -30,6 +30,12 @@ export const WORLDS: Readonly<Record<string, Build>> = {
   coordinated: focused({ operations: ['coordinated'] }),
   /** Sentinels fail in the middle of it. */
   restarts: focused({ faults: 'sentinels' }, ['crashSentinel', 'crashSentinel', 'slowDisk']),
+  /** … and no operator comes back to what was left half done. */
+  abandoned: (seed) => ({
+    ...focusedOptions(seed, { faults: 'sentinels', meanGapMs: 25_000, meanStepMs: 300 }, ['crashSentinel', 'crashSentinel', 'slowDisk', 'slowDisk']),
+    meanFaultGapMs: 1_500,
+    safetyMs: 80_000,
+  }),
   /** Nodes fail in the middle of it. */
   deaths: focused({ faults: 'all' }, ['crashNode', 'stopNode']),
   /** … and some sentinels do not know silent failovers. */
