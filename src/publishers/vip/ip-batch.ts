@@ -25,7 +25,8 @@ export interface Link {
   readonly addresses: readonly LinkAddress[];
 }
 
-const DEADLINE_MS = 2_000;
+/** Room for the start of the process on a busy machine; an answer takes milliseconds. */
+const DEADLINE_MS = 4_000;
 /** Standard error is another pipe and may be read later than the state that it explains. */
 const COMPLAINT_MS = 50;
 
