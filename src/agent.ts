@@ -28,6 +28,7 @@ import { projectRoute } from './route/project.js';
 import type { Route } from './route/route.js';
 import { sameRoute } from './route/route.js';
 import { createState } from './sentinel/index.js';
+import type { OutputView } from './sentinel/runtime/command-gate.js';
 import { SentinelGate } from './sentinel/runtime/command-gate.js';
 import type { ConfFile } from './sentinel/runtime/conf-file.js';
 import { ConfigStore } from './sentinel/runtime/config-store.js';
@@ -109,6 +110,7 @@ export class Agent {
         atMs: script.running ? script.startedAtMs : script.dueAtMs,
       })),
       reply: (client, value) => this.#server.reply(client, value),
+      outputs: (master, recheck) => this.#outputsOf(master, recheck),
       whyNotMonitorable: (name) => this.#outputs.dns?.whyNotAddable(name) ?? this.#outputs.consul?.whyNotAddable(name) ?? null,
     });
     this.#server = new SentinelServer(serverOptionsOf(file, options.identity, options.tls.server, log.child({ part: 'server' })), gate);
@@ -196,6 +198,20 @@ export class Agent {
     };
     this.#admin = await startAdminServer(section.listen, pages, this.#log.child({ part: 'admin' }));
     this.#log.info({ address: formatAddress(this.#admin.address) }, 'admin listens');
+  }
+
+  #outputsOf(master: string, recheck: boolean): OutputView[] {
+    if (recheck) for (const { name } of this.#outputs.publishers) this.#reconciler.recheck(name, master);
+    const ttlMs = (this.#outputs.config?.dns?.ttlSeconds ?? 0) * 1_000;
+    return this.#reconciler.status().filter((each) => each.master === master).map((each) => ({
+      name: each.output,
+      state: each.state,
+      wantedOrder: each.wantedOrder,
+      publishedOrder: each.publishedOrder,
+      sinceMs: each.sinceMs,
+      error: each.lastError?.message ?? '',
+      ttlMs: each.output === 'dns' ? ttlMs : 0,
+    }));
   }
 
   /**

@@ -19,7 +19,8 @@ export type ErrorCode =
   | 'CONFIG_UNREADABLE'
   | 'STATE_UNWRITABLE'
   | 'SETUP_MISSING'
-  | 'AGENT_UNREACHABLE';
+  | 'AGENT_UNREACHABLE'
+  | 'MOVE_FAILED';
 
 /** An expected failure of the outside world; caught where policy lives (reconciler, link, command line). */
 export class AgentError extends Error {

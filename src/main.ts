@@ -7,6 +7,8 @@ import { readFileSync } from 'node:fs';
 import { check } from './cli/check.js';
 import { runDemo } from './cli/demo.js';
 import { history } from './cli/history.js';
+import { migrate } from './cli/migrate.js';
+import type { MigrateOptions } from './cli/migrate.js';
 import { publish } from './cli/publish.js';
 import { overrideLines, run, runSentinel } from './cli/run.js';
 import { status } from './cli/status.js';
@@ -60,6 +62,7 @@ function buildProgram(end: (status: number) => void): Command {
     .action(async (master: string | undefined, options: { config?: string; admin?: string; json?: boolean }) => {
       end(await status({ config: configPath(options), admin: options.admin ?? null, master: master ?? null, json: options.json ?? false }));
     });
+  addMigrate(program, end);
   program
     .command('demo')
     .description('local Redis 1 + 2, three agents and a ledger client; --once crashes the master and prints what it cost')
@@ -69,6 +72,32 @@ function buildProgram(end: (status: number) => void): Command {
     .option('--down-after <duration>', 'down-after-milliseconds of the sentinels', '1000ms')
     .action(async (options: { once?: boolean; json?: boolean; rounds: string; downAfter: string }) => end(await runDemo(options)));
   return program;
+}
+
+function addMigrate(program: Command, end: (status: number) => void): void {
+  program
+    .command('migrate')
+    .description('a planned move of a master: plan, drain, switch, verify; or --resume, --abort, --status of one')
+    .argument('[master]')
+    .option('--to <ip:port>', 'the replica that becomes the master')
+    .option('--mode <mode>', 'silent or coordinated', 'silent')
+    .option('--barrier', 'silent: hold writes at the old master from the flip on')
+    .option('--sentinel <ip:port,...>', 'sentinels of the group, one is enough (default: $POINTSMAN_SENTINELS, else the configuration)')
+    .option(...CONFIG_OPTION)
+    .option('--dry-run', 'show plan and findings, change nothing')
+    .option('--yes', 'do not ask')
+    .option('--json', 'one line per step, for programs')
+    .option('--wait-sync [duration]', 'wait until the target is in sync (1h)')
+    .option('--drain-timeout <duration>', 'how long connections at the old master may take to go', '60s')
+    .option('--on-drain-timeout <what>', 'proceed (who is left is cut and told READONLY) or abort (writes of the window are lost)', 'proceed')
+    .option('--on-failure <what>', 'a failure in the window, with nobody to ask: abort or done', 'abort')
+    .option('--publish-timeout <duration>', 'how long outputs may take to acknowledge', '30s')
+    .option('--resync-timeout <duration>', 'how long full copies may take', '1h')
+    .option('--journal <file>', 'where the journal is (default: a file per master in the state folder)')
+    .option('--resume', 'go on with an interrupted move')
+    .option('--abort', 'take an interrupted move back')
+    .option('--status', 'show what the journal says')
+    .action(async (master: string | undefined, options: MigrateOptions) => end(await migrate(master, options)));
 }
 
 function addOutputVerbs(program: Command, end: (status: number) => void): void {

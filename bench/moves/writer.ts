@@ -32,10 +32,12 @@ export interface WriterSpec {
   readonly everyMs: number;
   /** Before it tries again after a refusal (READONLY): a pinned client need not hurry. */
   readonly refusedPauseMs?: number;
+  /** Each pair of writes is a transaction that stays open for a while. */
+  readonly transactions?: boolean;
 }
 
 /** One connection; replies come in order. */
-class Wire {
+export class Wire {
   readonly #socket: Socket;
   readonly #decoder = new RespReplyDecoder();
   readonly #waiting: { take: (reply: RespValue) => void; fail: (reason: Error) => void }[] = [];
@@ -63,11 +65,11 @@ class Wire {
     });
   }
 
-  /** Sends together, resolves with each reply; a lost connection rejects. */
-  async ask(commands: readonly string[][]): Promise<RespValue[]> {
+  /** Sends together, resolves with the replies that came before the connection was lost, or `limitMs` were over. */
+  async ask(commands: readonly string[][], limitMs = ANSWER_LIMIT_MS): Promise<RespValue[]> {
     const replies = commands.map(() => new Promise<RespValue>((take, fail) => this.#waiting.push({ take, fail })));
     this.#socket.write(Buffer.concat(commands.map((argv) => encodeCommand(argv))));
-    const late = setTimeout(() => this.close(), ANSWER_LIMIT_MS);
+    const late = setTimeout(() => this.close(), limitMs);
     try {
       const settled = await Promise.allSettled(replies);
       return settled.filter((each) => each.status === 'fulfilled').map(({ value }) => value);
@@ -82,6 +84,18 @@ class Wire {
     this.#socket.destroy();
     for (const { fail } of this.#waiting.splice(0)) fail(new Error('connection lost'));
   }
+}
+
+const TRANSACTION_MS = 5;
+
+/** The replies inside EXEC's; none when the connection was lost on the way (a MULTI that is not executed changes nothing). */
+async function transact(wire: Wire, commands: readonly string[][]): Promise<readonly RespValue[]> {
+  await wire.ask([['MULTI']]);
+  await sleep(TRANSACTION_MS);
+  if (!wire.isOpen) return [];
+  const replies = await wire.ask([...commands, ['EXEC']]);
+  const outcome = replies[commands.length];
+  return outcome === undefined ? [] : outcome.kind === 'array' ? outcome.items : commands.map(() => outcome);
 }
 
 export class Writer {
@@ -150,7 +164,8 @@ export class Writer {
   async #serve(wire: Wire): Promise<void> {
     while (!this.#stopped && !this.#moved && wire.isOpen) {
       const number = this.#next++;
-      const [increment, set] = await wire.ask([['INCR', COUNTER], ['SET', this.keyOf(number), String(number)]]);
+      const writes = [['INCR', COUNTER], ['SET', this.keyOf(number), String(number)]];
+      const [increment, set] = await (this.spec.transactions === true ? transact(wire, writes) : wire.ask(writes));
       const isRefused = this.#note(number, increment, set);
       if (isRefused) {
         await sleep(this.spec.refusedPauseMs ?? REFUSED_PAUSE_MS);

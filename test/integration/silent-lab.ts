@@ -21,6 +21,8 @@ export interface SilentLabSpec {
   readonly stock?: number;
   readonly downAfterMs?: number;
   readonly lines?: readonly string[];
+  /** More lines of every pointsman.yaml. */
+  readonly yaml?: readonly string[];
   readonly redisArgs?: readonly string[];
   /** Names and values for SENTINEL DEBUG. */
   readonly tunables?: readonly string[];
@@ -43,7 +45,7 @@ export class SilentLab {
 
   /** One master, two replicas, the sentinels; resolves when a move could begin. Returns the master. */
   async start(spec: SilentLabSpec = {}): Promise<RedisNode> {
-    const { agents = 3, stock = 0, downAfterMs = 3_000, lines = [], redisArgs = [], tunables = TUNABLES, isQuiet = false } = spec;
+    const { agents = 3, stock = 0, downAfterMs = 3_000, lines = [], yaml = [], redisArgs = [], tunables = TUNABLES, isQuiet = false } = spec;
     const { lab } = this;
     this.#tunables = tunables;
     const master = await lab.group(2, ['--replica-read-only', 'no', ...redisArgs]);
@@ -53,7 +55,7 @@ export class SilentLab {
     for (let index = 0; index < agents; index++) {
       const script = isQuiet ? [] : [`sentinel client-reconfig-script ${MASTER_NAME} ${this.#script}`];
       const own = [`sentinel myid ${String(index + 1).repeat(40)}`, ...script, ...lines];
-      await lab.agent(master, { downAfterMs, lines: own });
+      await lab.agent(master, { downAfterMs, lines: own, yaml });
     }
     for (let index = 0; index < stock; index++) await lab.stock(master, { downAfterMs });
     for (const agent of this.agents) await this.#attend(agent);

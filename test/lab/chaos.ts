@@ -127,7 +127,7 @@ export class Chaos {
     const victim = this.#pick(step, this.site.nodes, true);
     if (victim === null) return this.#skip(step);
     const { cut, title } = this.#drawCut(step, victim);
-    await this.#during(step, `${title} for ${seconds(step.lastsMs)}`, 'partition', hostsIn(cut), this.#withoutMajority(cut), async () => {
+    await this.#during(step, `${title} for ${seconds(step.lastsMs)}`, 'partition', this.#hostsCutOff(cut), this.#withoutMajority(cut), async () => {
       const mend = await this.site.network.cut(cut);
       await pause(step.lastsMs);
       await mend();
@@ -163,6 +163,22 @@ export class Chaos {
     const most = Math.floor(this.site.agents.length / 2) + 1;
     const areCut = (a: string, b: string): boolean => a !== b && separates(cut, a, b);
     return this.site.nodes.filter((node) => this.site.agents.filter((agent) => areCut(node.host, agent.host)).length >= most);
+  }
+
+  /** Of an island and the rest, the side that has not most of the agents is the one that is cut off. */
+  #hostsCutOff(cut: Cut): readonly string[] {
+    switch (cut.kind) {
+      case 'unplugged':
+        return [cut.host];
+      case 'oneWay':
+        return cut.from.length === 1 ? cut.from : cut.to;
+      case 'pair':
+        return cut.hosts;
+      case 'island': {
+        const inside = this.site.agents.filter(({ host }) => cut.hosts.includes(host)).length;
+        return inside > this.site.agents.length / 2 ? this.site.network.hosts.filter((host) => !cut.hosts.includes(host)) : cut.hosts;
+      }
+    }
   }
 
   async #operate(step: Step): Promise<void> {
@@ -226,17 +242,6 @@ export class Chaos {
 const isRunning = (program: Node | Agent): boolean => program.isWanted && !program.isStopped && program.child.status === null;
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
-
-function hostsIn(cut: Cut): readonly string[] {
-  switch (cut.kind) {
-    case 'unplugged':
-      return [cut.host];
-    case 'oneWay':
-      return cut.from.length === 1 ? cut.from : cut.to;
-    default:
-      return cut.hosts;
-  }
-}
 
 function separates(cut: Cut, a: string, b: string): boolean {
   switch (cut.kind) {

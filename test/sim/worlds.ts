@@ -23,6 +23,8 @@ export const WORLDS: Readonly<Record<string, Build>> = {
   crowd: focused({ operations: ['silent', 'silent', 'stray'], meanGapMs: 800, meanStepMs: 150 }),
   /** The same far from each other: a question takes as long as half a move. */
   distant: withNetwork(focused({ operations: ['silent', 'silent', 'stray'], meanGapMs: 1_500, meanStepMs: 300 }), { maxDelayMs: 250 }),
+  /** The deadline of the window falls into the middle of moves. */
+  deadlines: withNetwork(focused({ silentTimeoutMs: 1_500, meanStepMs: 1_200, meanGapMs: 1_500 }), { maxDelayMs: 120 }),
   /** Packets come late, hellos not at all. */
   lossy: withNetwork(focused({ faults: 'all', meanGapMs: 1_500 }, ['slowMachine', 'cutOneWay']), { lossRate: 0.1, pushLossRate: 0.3 }),
   coordinated: focused({ operations: ['coordinated'] }),

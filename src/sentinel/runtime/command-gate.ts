@@ -7,7 +7,7 @@ import type { SentinelState } from '../core/state.js';
 import { sentinelInfoSection } from '../core/commands/info-section.js';
 import { outsideQuestions } from '../core/commands/outside-facts.js';
 import type { RespValue } from '../wire/resp-value.js';
-import { array, bulk, bulks, error, map } from '../wire/resp-value.js';
+import { array, bulk, bulkMap, bulks, error, map } from '../wire/resp-value.js';
 import { isExecutable } from './conf-file.js';
 import { lookupOrNull } from './resolver.js';
 import type { Sentinel } from './sentinel.js';
@@ -23,11 +23,27 @@ export interface PendingScriptView {
   readonly atMs: number;
 }
 
+/** One output of this agent, as SENTINEL OUTPUTS shows it: what a planned move waits for. */
+export interface OutputView {
+  readonly name: string;
+  readonly state: string;
+  readonly wantedOrder: number;
+  /** Null until the first success. */
+  readonly publishedOrder: number | null;
+  readonly sinceMs: number;
+  /** The last failure of the present wish; empty = none. */
+  readonly error: string;
+  /** How long clients may keep an older answer, ms. */
+  readonly ttlMs: number;
+}
+
 export interface GateOptions {
   readonly sentinel: () => Sentinel;
   /** Scripts run by others than the sentinel itself (client-reconfig-script). */
   readonly otherScripts: () => readonly PendingScriptView[];
   readonly reply: (client: number, value: RespValue) => void;
+  /** Outputs of one master; `recheck` makes each look now whether what it published is still there. */
+  readonly outputs: (master: string, recheck: boolean) => readonly OutputView[];
   /** Why outputs can't carry a master of this name (SENTINEL MONITOR); null = they can. */
   readonly whyNotMonitorable: (name: string) => string | null;
   /** Asked before a planned move is begun: why it must not be, or null. */
@@ -44,6 +60,7 @@ export class SentinelGate implements CommandGate {
   execute(client: number, argv: readonly string[]): void {
     const verb = argv.slice(0, 2).join(' ').toLowerCase();
     if (verb === 'sentinel pending-scripts' && argv.length === 2) return this.#options.reply(client, this.#pendingScripts());
+    if (verb === 'sentinel outputs' && argv.length >= 3) return this.#options.reply(client, this.#outputs(argv));
     if (verb === 'sentinel monitor' && argv.length === 6) {
       const reason = this.#options.whyNotMonitorable(argv[2] ?? '');
       if (reason !== null) return this.#options.reply(client, error(`ERR ${reason}`));
@@ -71,6 +88,13 @@ export class SentinelGate implements CommandGate {
     sentinel.dispatch({ kind: 'command', client, argv, facts: { unusableScripts } });
   }
 
+  /** Divergence D80: who moves a master by hand or by `migrate` must know when every output has followed. */
+  #outputs([, , master = '', word, ...rest]: readonly string[]): RespValue {
+    if (rest.length > 0 || (word !== undefined && word.toLowerCase() !== 'recheck')) return error('ERR Unknown word, expected RECHECK');
+    if (!this.#options.sentinel().state.masters.has(master)) return error('ERR No such master with that name');
+    return array(this.#options.outputs(master, word !== undefined).map(describeOutput));
+  }
+
   #pendingScripts(): RespValue {
     const own = this.#options.sentinel().scripts.jobs.map((job) => ({
       argv: job.argv,
@@ -84,6 +108,18 @@ export class SentinelGate implements CommandGate {
 
 function namesToLookUp(state: SentinelState, hosts: readonly string[]): readonly string[] {
   return state.settings.resolveHostnames ? hosts : [];
+}
+
+function describeOutput(output: OutputView): RespValue {
+  return bulkMap([
+    ['name', output.name],
+    ['state', output.state],
+    ['wanted-order', String(output.wantedOrder)],
+    ['published-order', String(output.publishedOrder ?? -1)],
+    ['since-ms', String(Math.max(0, Date.now() - output.sinceMs))],
+    ['ttl-ms', String(output.ttlMs)],
+    ['error', output.error],
+  ]);
 }
 
 function describeScript({ argv, runs, pid, atMs }: PendingScriptView): RespValue {

@@ -33,6 +33,9 @@ const answersLater: Execute = () => refuse('ERR SILENT-FAILOVER is answered else
 /** The core runs no scripts and has none to show; the runtime answers this one before it gets here. */
 const pendingScripts: Execute = () => reply(array([]));
 
+/** Nor has it outputs. */
+const outputs: Execute = () => reply(array([]));
+
 type SlowCommand = (turn: Turn, client: number, args: readonly string[]) => RespValue | null;
 
 /** Commands that are answered when the matter is decided, not when they are read: apart from the table of those that answer at once. */
@@ -60,6 +63,7 @@ const EXECUTE: Readonly<Record<SubcommandName, Execute>> = {
   masters,
   monitor,
   myid: myId,
+  outputs,
   'pending-scripts': pendingScripts,
   primaries: masters,
   primary: master,

@@ -191,6 +191,7 @@ function statusOf(turn: Turn, master: Master): RespValue {
     ['tainted', silent?.taint ?? ''],
     ['resync-debts', [...master.debts.keys()].join(',')],
     ['rank', String(rankOf(master, turn.state.myId))],
+    ['auto-revert', silentSettings(master).autoRevert ? 'yes' : 'no'],
     ['not-ready', [...master.peers.values()].filter((peer) => silent !== null && peer.silentHeard === null).map(nameOf).join(',')],
   ];
   return array(fieldList(pairs));

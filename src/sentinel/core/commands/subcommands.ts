@@ -56,6 +56,7 @@ const ROWS = [
     ...redis('silent-failover', -4, '0.1.0', '<master-name> <ip:port>|status prepare|done|abort', 'Move a master in two steps.'),
     origin: 'pointsman',
   },
+  { ...redis('outputs', -3, '0.2.0', '<master-name> [RECHECK]', 'Show what each output of this Sentinel has published.'), origin: 'pointsman' },
   { ...redis('forget', 4, '0.2.0', '<master-name> <ip:port>|<runid>', 'Forget one replica or one Sentinel.'), origin: 'pointsman' },
 ] as const;
 

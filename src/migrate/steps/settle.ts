@@ -1,0 +1,138 @@
+/**
+ * After the switch: wait until everybody agrees and every node has its copy, look for the marker on each, count what it cost.
+ *
+ * Nothing here can be undone any more, so what does not come true is said and left over, not a reason to go back.
+ */
+import { messageOf } from '../../errors.js';
+import type { Address } from '../../sentinel/wire/address.js';
+import { formatAddress, sameAddress } from '../../sentinel/wire/address.js';
+import type { Context } from '../context.js';
+import { allNodes, fail, waitUntil } from '../context.js';
+import { describeClients, parseClients } from '../drain-rules.js';
+import { infoFields, numberIn } from '../fields.js';
+import { OWN_NAME, PROBE_NAME, Refusal } from '../links.js';
+import type { Facts } from '../move-state.js';
+import { acknowledged, whyDebts } from './window.js';
+
+const FAILOVER_LIMIT_MS = 60_000;
+const AGREE_LIMIT_MS = 60_000;
+const MARKER_LIMIT_MS = 10_000;
+/** A node that does not answer for so long is left to the sentinels. */
+const ABSENT_LIMIT_MS = 5_000;
+const RETRY_MS = 500;
+/** What a `pre` hook's refusal begins with. */
+const VETO = /^ERR hook /;
+const PASSING = /INPROG|INFO|no connection|disconnected|NOQUORUM|link|already in progress/i;
+
+/** The coordinated way: one command, and what it leads to. */
+export async function failover(context: Context): Promise<Facts> {
+  const { plan, group, links } = context;
+  context.probe.start();
+  const argv = ['SENTINEL', 'FAILOVER', plan.master, 'COORDINATED', formatAddress(plan.target)];
+  let refusal = '';
+  let sent = 0;
+  await waitUntil(context, FAILOVER_LIMIT_MS, RETRY_MS / 5, async () => {
+    const world = await group.world(plan.sentinels, plan.original);
+    if (!sameAddress(world.master, plan.original)) return null;
+    if (world.failingOver) return 'the failover is under way';
+    const ours = (await group.views(plan.sentinels)).find(({ status }) => status !== null);
+    if (ours === undefined) throw fail('no sentinel that knows FAILOVER … COORDINATED answers');
+    const isRetry = sent++ > 0;
+    if (isRetry) await new Promise((later) => void setTimeout(later, RETRY_MS));
+    try {
+      await links.ask(ours.sentinel, argv, 30_000);
+      refusal = 'the failover did not come to its end';
+    } catch (fault) {
+      refusal = messageOf(fault);
+      if (fault instanceof Refusal && (!PASSING.test(refusal) || VETO.test(refusal))) throw fail(`the failover is refused: ${refusal}`);
+    }
+    return refusal;
+  });
+  return { sent };
+}
+
+export async function settle(context: Context): Promise<Facts> {
+  const { plan, group, links } = context;
+  await context.hold.stop(true);
+  const problems: string[] = [];
+  const attempt = async (work: () => Promise<unknown>): Promise<void> => {
+    await work().catch((fault: unknown) => void problems.push(messageOf(fault)));
+  };
+  await attempt(() => waitUntil(context, AGREE_LIMIT_MS, 50, () => whyNotAgreed(context)));
+  const views = await group.views(plan.sentinels);
+  const epoch = Math.max(0, ...views.map(({ fields }) => numberIn(fields, 'config-epoch')));
+  await attempt(() => acknowledged(context, 2 * epoch));
+  const nodes = allNodes(plan).filter((address) => !sameAddress(address, plan.target));
+  const absent = new Set<string>();
+  const absentSince = new Map<string, number>();
+  const waitForNodes = (): Promise<void> => waitUntil(context, plan.resyncTimeoutMs, 100, async () => {
+    const reasons = await Promise.all(nodes.map((address) => whyNotCopied(context, address, absent, absentSince)));
+    const missing = reasons.filter((reason) => reason !== null);
+    if (missing.length > 0) return missing.join('; ');
+    return absent.size > 0 ? null : whyDebts(context);
+  });
+  await attempt(waitForNodes);
+  for (const name of absent) problems.push(`${name} does not answer: when it is back, the sentinels make it follow and copy`);
+  await context.probe.stop();
+  await attempt(() => checkMarker(context, nodes.filter((address) => !absent.has(formatAddress(address)))));
+  // Kept (for a day) as long as somebody has to be looked at again.
+  if (problems.length === 0) await links.ask(plan.target, ['DEL', context.marker, context.probe.key]).catch(() => undefined);
+  const list = absent.has(formatAddress(plan.original)) ? '' : await links.text(plan.original, 'CLIENT', 'LIST').catch(() => '');
+  const left = describeClients(parseClients(list, OWN_NAME).filter(({ name }) => name !== PROBE_NAME));
+  const before = Number(context.move().finished.get('save')?.facts['targetSyncFull'] ?? NaN);
+  const copies = numberIn(infoFields(await links.text(plan.target, 'INFO', 'stats').catch(() => '')), 'sync_full', NaN) - before;
+  return { problems, epoch, stillAtOld: left, fullCopies: Number.isFinite(copies) ? copies : null, longestBlindMs: Math.round(context.probe.longestGapMs) };
+}
+
+async function whyNotAgreed({ group, plan }: Context): Promise<string | null> {
+  const views = await group.views(plan.sentinels);
+  const behind = views.filter(({ fields, status }) => {
+    const named = { host: fields.get('ip') ?? '', port: numberIn(fields, 'port') };
+    return !sameAddress(named, plan.target) || (status?.get('state') ?? 'none') !== 'none';
+  });
+  return behind.length === 0 ? null : `${behind.map(({ sentinel }) => formatAddress(sentinel)).join(', ')} has not heard of the new master yet`;
+}
+
+async function whyNotCopied({ links, plan }: Context, address: Address, absent: Set<string>, since: Map<string, number>): Promise<string | null> {
+  const name = formatAddress(address);
+  if (absent.has(name)) return null;
+  try {
+    const info = infoFields(await links.text(address, 'INFO', 'replication'));
+    since.delete(name);
+    if (info.get('role') !== 'slave') return `${name} is no replica yet`;
+    const followed = { host: info.get('master_host') ?? '', port: numberIn(info, 'master_port') };
+    if (!sameAddress(followed, plan.target)) return `${name} follows ${formatAddress(followed)}`;
+    return info.get('master_link_status') === 'up' ? null : `${name} copies the new master`;
+  } catch (fault) {
+    const startMs = since.get(name) ?? performance.now();
+    since.set(name, startMs);
+    if (performance.now() - startMs > ABSENT_LIMIT_MS && !(await links.isAlive(address))) {
+      absent.add(name);
+      return null;
+    }
+    return messageOf(fault);
+  }
+}
+
+/** What was written to the target in the window (or, coordinated, just now) is on every node. */
+async function checkMarker(context: Context, nodes: readonly Address[]): Promise<void> {
+  const { plan, links, marker } = context;
+  const wasPrepared = context.move().finished.has('prepare');
+  if (!wasPrepared) await links.ask(plan.target, ['SET', marker, plan.id, 'EX', '86400']);
+  await waitUntil(context, MARKER_LIMIT_MS, 50, async () => {
+    const values = await Promise.all([plan.target, ...nodes].map((address) => links.text(address, 'GET', marker).catch(messageOf)));
+    const missing = [plan.target, ...nodes].filter((_, index) => values[index] !== plan.id);
+    return missing.length === 0 ? null : `a write of the window is missing on ${missing.map(formatAddress).join(', ')}`;
+  });
+}
+
+/** The last step: the numbers of the others, in one place. */
+export function report(context: Context): Promise<Facts> {
+  const { finished } = context.move();
+  const number = (step: 'drain' | 'settle', fact: string): unknown => finished.get(step)?.facts[fact] ?? null;
+  const times = Object.fromEntries([...finished].map(([step, { ms }]) => [step, ms]));
+  return Promise.resolve({
+    cut: number('drain', 'cut'), longestBlindMs: number('settle', 'longestBlindMs'), fullCopies: number('settle', 'fullCopies'),
+    stillAtOld: number('settle', 'stillAtOld'), times,
+  });
+}
