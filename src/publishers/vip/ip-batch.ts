@@ -25,7 +25,8 @@ export interface Link {
   readonly addresses: readonly LinkAddress[];
 }
 
-const DEADLINE_MS = 2_000;
+/** Room for the start of the process on a busy machine; an answer takes milliseconds. */
+const DEADLINE_MS = 4_000;
 /** Standard error is another pipe and may be read later than the state that it explains. */
 const COMPLAINT_MS = 50;
 
@@ -40,11 +41,22 @@ export class IpBatch {
     this.#argv = argv;
   }
 
-  /** Runs the commands in order, whatever becomes of each, and shows all links after them. Requests never mix. */
+  /**
+   * Runs the commands in order, whatever becomes of each, and shows all links after them. Requests never mix. Who aborts does not wait;
+   * what was begun is done before the next request, which then sees it: killing the program would leave that open.
+   */
   run(commands: readonly string[], signal: AbortSignal): Promise<Link[]> {
-    const turn = this.#tail.then(() => this.#run(commands, signal));
+    const turn = this.#tail.then(() => {
+      signal.throwIfAborted();
+      return this.#run(commands);
+    });
     this.#tail = turn.catch(() => undefined);
-    return turn;
+    return new Promise((resolve, reject) => {
+      const abort = (): void => reject(signal.reason as Error);
+      if (signal.aborted) return abort();
+      signal.addEventListener('abort', abort, { once: true });
+      turn.then(resolve, reject).finally(() => signal.removeEventListener('abort', abort));
+    });
   }
 
   /** What the program said about the commands of the last request; empty = nothing. */
@@ -64,12 +76,11 @@ export class IpBatch {
     this.#child = null;
   }
 
-  async #run(commands: readonly string[], signal: AbortSignal): Promise<Link[]> {
-    signal.throwIfAborted();
+  async #run(commands: readonly string[]): Promise<Link[]> {
     const child = (this.#child ??= this.#start());
     this.#complaint = '';
     try {
-      return await exchange(child, commands, signal);
+      return await exchange(child, commands);
     } catch (error) {
       // An answer that comes late would pass for the next request's.
       this.reset();
@@ -90,18 +101,17 @@ export class IpBatch {
   }
 }
 
-function exchange(child: ChildProcessWithoutNullStreams, commands: readonly string[], signal: AbortSignal): Promise<Link[]> {
+function exchange(child: ChildProcessWithoutNullStreams, commands: readonly string[]): Promise<Link[]> {
   return new Promise((resolve, reject) => {
-    const deadline = AbortSignal.any([signal, AbortSignal.timeout(DEADLINE_MS)]);
     let shown = '';
     const end = (): void => {
       child.stdout.off('data', onShown);
       child.off('error', onError).off('exit', onExit);
-      deadline.removeEventListener('abort', onLate);
+      clearTimeout(late);
     };
     const fail = (reason: string): void => {
       end();
-      reject(signal.aborted ? (signal.reason as Error) : new AgentError('PUBLISH_FAILED', `ip ${reason}`));
+      reject(new AgentError('PUBLISH_FAILED', `ip ${reason}`));
     };
     const onShown = (chunk: Buffer): void => {
       shown += chunk.toString();
@@ -113,10 +123,9 @@ function exchange(child: ChildProcessWithoutNullStreams, commands: readonly stri
     };
     const onError = (error: Error): void => fail(`cannot be started: ${error.message}`);
     const onExit = (): void => fail('ended before it answered');
-    const onLate = (): void => fail(`did not answer within ${DEADLINE_MS} ms`);
+    const late = setTimeout(() => fail(`did not answer within ${DEADLINE_MS} ms`), DEADLINE_MS);
     child.stdout.on('data', onShown);
     child.on('error', onError).on('exit', onExit);
-    deadline.addEventListener('abort', onLate, { once: true });
     child.stdin.write([...commands, 'addr show', ''].join('\n'));
   });
 }

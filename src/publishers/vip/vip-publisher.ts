@@ -56,7 +56,7 @@ interface Followed {
 
 export class VipPublisher implements Publisher {
   readonly name = 'vip';
-  readonly deadlineMs = 5_000;
+  readonly deadlineMs = 10_000;
   readonly wantsUntrusted = true;
   readonly #options: VipPublisherOptions;
   readonly #batch: IpBatch;
