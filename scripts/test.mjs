@@ -66,18 +66,28 @@ function hasTests(project) {
   return existsSync(folder) && readdirSync(folder, { recursive: true }).some((name) => name.endsWith('.test.ts'));
 }
 
-function upstream(units) {
+function upstream() {
   const command = `'${process.execPath}' '${join(root, 'dist/main.js')}' sentinel`;
   const count = (exitCode, lines) => {
     const closing = lines.map((line) => /^(\d+) passed, (\d+) failed$/.exec(line)).findLast(Boolean);
     if (!closing) return { ...NONE, failed: 1 };
     return { passed: Number(closing[1]), failed: Number(closing[2]) || (exitCode === 0 ? 0 : 1), skipped: 0 };
   };
-  const args = [join(root, 'scripts/upstream-suite.mjs'), '--sentinel', command, '--retries', '2', ...(units === undefined ? [] : ['--units', units])];
+  const args = [join(root, 'scripts/upstream-suite.mjs'), '--sentinel', command, '--retries', '2'];
   return { name: 'upstream', limitMs: 45 * MINUTE_MS, args, count };
 }
 
-/** Cases from bug reports and faults in planned moves: some 15 minutes more, before a release (`npm test -- --only longer,suite`). */
+/** Every planted bug must be found (test/sim/mutants). */
+function planted(seeds) {
+  const count = (exitCode, lines) => {
+    const closing = lines.map((line) => /^(\d+) of (\d+) found$/.exec(line)).findLast(Boolean);
+    if (!closing) return { ...NONE, failed: 1 };
+    return { passed: Number(closing[1]), failed: Number(closing[2]) - Number(closing[1]) || (exitCode === 0 ? 0 : 1), skipped: 0 };
+  };
+  return { name: 'planted', limitMs: 60 * MINUTE_MS, args: ['--import', 'tsx', join(root, 'test/sim/mutants/run.ts'), '--seeds', seeds], count };
+}
+
+/** Cases from bug reports and faults in planned moves: some 15 minutes more, before a release (`npm test -- --only longer,planted`). */
 const LONGER = 'integration/(cases/|silent|coordinated|planned-moves|kill-nine|migrate-)';
 
 // Integration and conformance tests start real processes and measure seconds: one file at a time keeps them honest.
@@ -87,19 +97,18 @@ const STEPS = [
   jest('tidy', 5 * MINUTE_MS, 2),
   jest('unit', 15 * MINUTE_MS, 2),
   jest('golden', 10 * MINUTE_MS, 2),
-  jest('sim', 25 * MINUTE_MS, 2, 'sim', '--testPathIgnorePatterns', 'broken-moves'),
+  jest('sim', 25 * MINUTE_MS, 2),
   jest('conformance', 20 * MINUTE_MS, 1),
   jest('integration', 45 * MINUTE_MS, 1, 'integration', '--testPathIgnorePatterns', LONGER),
   // Says itself what it leaves out where there are no network namespaces.
   jest('lab', 15 * MINUTE_MS, 1),
-  upstream('00,01,02,05,06,07,12'),
+  upstream(),
 ];
 
 /** Run when named with --only. */
 const ON_REQUEST = [
-  jest('planted', 45 * MINUTE_MS, 2, 'sim', '--testPathPatterns', 'broken-moves'),
+  planted('2000'),
   jest('longer', 45 * MINUTE_MS, 1, 'integration', '--testPathPatterns', LONGER),
-  { ...upstream(), name: 'suite' },
 ];
 
 function signalGroup(child, signal) {

@@ -59,13 +59,13 @@ function readKinds(text: string): FaultKind[] {
 
 /** Everything that was started is ended, however this ends. */
 async function play({ settings, isJson, keepsLogs }: Options): Promise<number> {
+  const stop = new AbortController();
+  const interrupt = (): void => stop.abort(new Error('interrupted'));
+  process.on('SIGINT', interrupt).on('SIGTERM', interrupt).on('SIGHUP', interrupt);
   const print = (text: string): void => void (isJson ? process.stderr : process.stdout).write(`${text}\n`);
   print(showSettings(settings));
   const unable = whyNoNamespaces();
   if (unable !== null) throw new FatalError('SETUP_MISSING', unable, EXIT.missingTool);
-  const stop = new AbortController();
-  const interrupt = (): void => stop.abort(new Error('interrupted'));
-  process.on('SIGINT', interrupt).on('SIGTERM', interrupt).on('SIGHUP', interrupt);
   const folder = mkdtempSync(join(tmpdir(), 'pointsman-chaos-'));
   let network: Network | null = null;
   let site: Site | null = null;
@@ -90,9 +90,12 @@ async function play({ settings, isJson, keepsLogs }: Options): Promise<number> {
   return report?.isOk === true ? EXIT.ok : EXIT.failed;
 }
 
+let exitCode: number = EXIT.usage;
 try {
-  process.exitCode = await play(readOptions());
+  exitCode = await play(readOptions());
 } catch (error) {
   process.stderr.write(`chaos: ${messageOf(error)}\n`);
-  process.exitCode = error instanceof FatalError ? error.exitCode : EXIT.usage;
+  if (error instanceof FatalError) exitCode = error.exitCode;
 }
+// Steps of an interrupted run still wait for something; what they start meanwhile dies with this process.
+process.stdout.write('', () => process.exit(exitCode));

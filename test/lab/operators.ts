@@ -18,6 +18,7 @@ const ANSWER_LIMIT_MS = 15_000;
 const PREPARE_PATIENCE_MS = 20_000;
 const TRY_AGAIN_MS = 1_000;
 const CONCLUDE_TRIES = 4;
+const OVER_LIMIT_MS = 6_000;
 
 export class Operators {
   readonly windows: SilentWindow[] = [];
@@ -70,9 +71,10 @@ export class Operators {
       const isPrepared = await this.#prepare(target, step.picks[1]);
       if (isPrepared) await pause(step.lastsMs);
       await this.#conclude(target, isPrepared && !step.aborts ? 'done' : 'abort', window);
+      await this.#waitUntilOver();
     } finally {
-      window.endMs = Date.now();
       await this.#setWritable(null);
+      window.endMs = Date.now();
       this.#isSilentBusy = false;
     }
   }
@@ -97,6 +99,16 @@ export class Operators {
       if (reply === 'OK' || /^ERR No silent failover/.test(reply)) return;
       await pause(TRY_AGAIN_MS);
     }
+  }
+
+  /** The reply comes before the deed: clients are cut off the target some moments later. An agent that is cut off is not waited for. */
+  async #waitUntilOver(): Promise<void> {
+    const giveUpMs = Date.now() + OVER_LIMIT_MS;
+    do {
+      await pause(TRY_AGAIN_MS);
+      const states = await Promise.all(this.site.agents.map((agent) => statusOf(agent).then((status) => status.get('state') ?? 'none', () => 'none')));
+      if (states.every((state) => state === 'none')) return;
+    } while (Date.now() < giveUpMs);
   }
 
   /** The one replica that takes writes, or none. */

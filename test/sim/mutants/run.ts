@@ -33,7 +33,7 @@ export function mutants(): Mutant[] {
 }
 
 /** A copy of the sources with the mutant in it; null when the patch does not apply. */
-export function mutatedCopy({ path }: Pick<Mutant, 'path'>): string | null {
+function mutatedCopy({ path }: Pick<Mutant, 'path'>): string | null {
   const folder = mkdtempSync(join(tmpdir(), 'pointsman-mutant-'));
   for (const each of ['src', 'test/sim', 'package.json', 'tsconfig.json']) cpSync(join(ROOT, each), join(folder, each), { recursive: true });
   symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
