@@ -12,7 +12,7 @@ import { describeClients, parseClients } from '../drain-rules.js';
 import { infoFields, numberIn } from '../fields.js';
 import { OWN_NAME, PROBE_NAME, Refusal } from '../links.js';
 import type { Facts } from '../move-state.js';
-import { acknowledged, whyDebts } from './window.js';
+import { acknowledged, TTL_GRACE_MS, whyDebts } from './window.js';
 
 const FAILOVER_LIMIT_MS = 60_000;
 const AGREE_LIMIT_MS = 60_000;
@@ -61,7 +61,9 @@ export async function settle(context: Context): Promise<Facts> {
   await attempt(() => waitUntil(context, AGREE_LIMIT_MS, 50, () => whyNotAgreed(context)));
   const views = await group.views(plan.sentinels);
   const epoch = Math.max(0, ...views.map(({ fields }) => numberIn(fields, 'config-epoch')));
-  await attempt(() => acknowledged(context, 2 * epoch));
+  let ttlMs = 0;
+  await attempt(async () => void ({ ttlMs } = await acknowledged(context, 2 * epoch)));
+  const swept = await sweep(context, ttlMs);
   const nodes = allNodes(plan).filter((address) => !sameAddress(address, plan.target));
   const absent = new Set<string>();
   const absentSince = new Map<string, number>();
@@ -81,7 +83,22 @@ export async function settle(context: Context): Promise<Facts> {
   const left = describeClients(parseClients(list, OWN_NAME).filter(({ name }) => name !== PROBE_NAME));
   const before = Number(context.move().finished.get('save')?.facts['targetSyncFull'] ?? NaN);
   const copies = numberIn(infoFields(await links.text(plan.target, 'INFO', 'stats').catch(() => '')), 'sync_full', NaN) - before;
-  return { problems, epoch, stillAtOld: left, fullCopies: Number.isFinite(copies) ? copies : null, longestBlindMs: Math.round(context.probe.longestGapMs) };
+  return { problems, epoch, swept, stillAtOld: left, fullCopies: Number.isFinite(copies) ? copies : null, longestBlindMs: Math.round(context.probe.longestGapMs) };
+}
+
+/**
+ * Who was cut by the switch and asked for the name before its answer had changed is at the old master again: a subscriber would
+ * listen there for ever. Cut once more, now that every answer is the new one.
+ */
+async function sweep({ plan, links, say }: Context, ttlMs: number): Promise<number> {
+  const count = async (): Promise<number[]> =>
+    parseClients(await links.text(plan.original, 'CLIENT', 'LIST').catch(() => ''), OWN_NAME).map(({ id }) => id);
+  if ((await count()).length === 0) return 0;
+  say({ text: `waiting out a TTL of ${ttlMs} ms, then whoever is at the old master is cut once more` });
+  await new Promise((later) => void setTimeout(later, ttlMs === 0 ? 0 : ttlMs + TTL_GRACE_MS));
+  const ids = await count();
+  for (const id of ids) await links.ask(plan.original, ['CLIENT', 'KILL', 'ID', String(id)]).catch(() => undefined);
+  return ids.length;
 }
 
 async function whyNotAgreed({ group, plan }: Context): Promise<string | null> {

@@ -26,7 +26,7 @@ const HURRIED_ROUND_MS = 20;
 /** How often the drain asks the sentinels whether the window is still there. */
 const LOOK_EVERY_MS = 1_000;
 /** Beyond the TTL: a resolver's own rounding. */
-const TTL_GRACE_MS = 100;
+export const TTL_GRACE_MS = 100;
 /** Refusals that a busy moment explains, or that the next look settles. */
 const PASSING = new RegExp([
   'list is changing', 'INFO was never read', 'no connection to it', 'its replication link is down', 'INFO is \\d+ ms old', 'did not report in time',
