@@ -65,6 +65,8 @@ export class OneConfiguration implements Checker {
     if (highest === undefined || route.order >= highest.order) {
       this.#highestRoute.set(key, { order: route.order, primary });
     } else if (highest.primary !== primary) {
+      // A stock FAILOVER took an epoch below a D that was prepared: a new configuration all the same.
+      if (this.world.hasForced) throw new Accepted(`the order of ${name} after a plain FAILOVER`);
       // The same primary under a lower order: a renewed D that a crash took back. Nobody is sent elsewhere.
       return `the Route of ${name} on ${host.name} went back from order ${highest.order} to ${route.order}`;
     }
