@@ -172,6 +172,14 @@ export class World implements HostWatcher, NodeWatcher {
     });
   }
 
+  /** A node that follows nobody we know, and that no sentinel remembers: it can't be found again. */
+  get hasUnknownNode(): boolean {
+    if (!this.isForgetful) return false;
+    const known = new Set(this.hosts.flatMap((host) => [...(host.state?.masters.values() ?? [])].flatMap((master) =>
+      [master, ...master.replicas.values()].map(({ address }) => address.ip))));
+    return this.nodes.some(({ machine }) => !known.has(machine.ip));
+  }
+
   start(): void {
     for (const node of this.nodes) node.start(true);
     for (const host of this.hosts) host.start();

@@ -10,15 +10,16 @@ import { noteView } from './caution/differing.js';
 import { adoptEpoch } from './election.js';
 import { makeAddress, sameHost, sameNode } from './hosts.js';
 import { LIMITS } from './limits.js';
-import { closeLink, createPeer, releaseLink } from './instance.js';
-import type { Master, NodeAddress, Peer } from './state.js';
+import { closeLink, createPeer, instancesOf, releaseLink } from './instance.js';
+import { announcedPort } from './monitor.js';
+import type { Master, NodeAddress, Peer, SentinelState } from './state.js';
 import { currentMasterAddress } from './state.js';
 import { considerSilentHello } from './silent/consensus.js';
 import { announceMove, endSilentState, settleClient } from './silent/ending.js';
 import { advertisedAddress } from './silent/prepared.js';
 import { announceSwitch, switchAddress } from './switch-master.js';
 import type { Turn } from './turn.js';
-import { announce, persist, touch } from './turn.js';
+import { announce, log, persist, touch } from './turn.js';
 
 /**
  * Takes a hello from any path. Not a hello, or of a master we don't know: ignored without a word, as in stock.
@@ -46,6 +47,10 @@ export function applyHello(turn: Turn, payload: string): void {
 function recognisePeer(turn: Turn, master: Master, hello: Hello): Peer | null {
   const address = makeAddress(turn, hello.sentinel.host, hello.sentinel.port);
   if (address === null) return null;
+  if (isOwnAddress(turn.state, master, address)) {
+    log(turn, 'debug', `A sentinel ${hello.runId} of ${master.name} announces our own address ${address.ip}:${address.port}: not taken as a peer`);
+    return null;
+  }
   const known = master.peers.get(hello.runId);
   if (known !== undefined && sameNode(known.address, address)) return known;
 
@@ -59,6 +64,17 @@ function recognisePeer(turn: Turn, master: Master, hello: Hello): Peer | null {
   else moveTwins(turn, master, peer);
   persist(turn);
   return peer;
+}
+
+/**
+ * Divergence D81: whoever announces our own address is ourselves under an id that we have lost with our state file, and no second
+ * voter. Stock takes it as a peer that is always up, and counts its own vote twice.
+ */
+function isOwnAddress(state: SentinelState, master: Master, address: NodeAddress): boolean {
+  if (address.port !== announcedPort(state)) return false;
+  const { announceIp } = state.settings;
+  if (announceIp !== null) return announceIp === address.ip || announceIp === address.host;
+  return [...instancesOf(master)].some(({ link }) => link.command?.localIp === address.ip);
 }
 
 function forgetPeer(turn: Turn, master: Master, peer: Peer): void {

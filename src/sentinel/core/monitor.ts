@@ -155,7 +155,8 @@ function silentFields(state: SentinelState, master: Master): SilentHello | null 
   return { doneEpoch, target: { host: announcedHost(state.settings, targetAddress) || targetAddress.host, port: targetAddress.port } };
 }
 
-function announcedPort(state: SentinelState): number {
+/** The port that our hellos carry. */
+export function announcedPort(state: SentinelState): number {
   const { announcePort, tlsReplication, tlsPort, port } = state.settings;
   if (announcePort !== 0) return announcePort;
   return tlsReplication && tlsPort !== 0 ? tlsPort : port;
