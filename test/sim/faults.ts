@@ -18,13 +18,27 @@ export class Faults {
   ) {}
 
   start(): void {
+    this.world.onPromoted = (by) => this.#mayKillPromoter(by);
+    this.#next();
+  }
+
+  #mayKillPromoter(by: string): void {
+    const { clock, options, startMs } = this.world;
+    const { promoterDeaths = 0 } = options;
+    if (!this.#isActive || promoterDeaths === 0 || !this.draw.chance(promoterDeaths)) return;
+    const atMs = clock.nowMs - startMs + 1 + this.draw.between(0, 20);
+    const deed: Deed = { atMs, kind: 'crashSentinel', who: by, power: false, keepDisk: true, forMs: this.#forMs() };
+    clock.at(startMs + atMs, () => this.deeds.perform(deed), 'faults');
+  }
+
+  #next(): void {
     const { clock, options } = this.world;
     if (options.faults.length === 0) return;
     const next = (): void => {
       if (!this.#isActive) return;
       const deed = this.#drawDeed(clock.nowMs - this.world.startMs, this.draw.oneOf(options.faults));
       if (deed !== null) this.deeds.perform(deed);
-      this.start();
+      this.#next();
     };
     clock.at(clock.nowMs + 1 + this.draw.waitMs(options.meanFaultGapMs), next, 'faults');
   }

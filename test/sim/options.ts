@@ -56,6 +56,8 @@ export interface WorldOptions {
   readonly faults: readonly FaultKind[];
   readonly meanFaultGapMs: number;
   readonly meanFaultLengthMs: number;
+  /** How often whoever has just promoted a node dies before the others hear of it. */
+  readonly promoterDeaths?: number;
   readonly safetyMs: number;
   readonly meanWriteGapMs: number;
   /** What operators do here; null = nothing. */

@@ -57,6 +57,8 @@ export class World implements HostWatcher, NodeWatcher {
   readonly writers: Writer[] = [];
   readonly checkers: readonly Checker[];
   steps = 0;
+  /** Hears which sentinel has promoted a node. */
+  onPromoted: (by: string) => void = () => undefined;
   /** How much may be asked of this world: `strict`: no faults at all, `fair`: sentinels may fail, `loose`: anything may. */
   readonly strictness: 'strict' | 'fair' | 'loose';
   readonly startMs = START_MS;
@@ -301,6 +303,8 @@ export class World implements HostWatcher, NodeWatcher {
   promoted(node: RedisNode, by: Machine | null): void {
     // Whoever made it writable before takes that back: as a replica it shall refuse again.
     node.isReadOnly = true;
+    const promoter = this.hosts.find(({ machine }) => machine === by);
+    if (promoter !== undefined) this.onPromoted(promoter.name);
     this.#judge((checker) => checker.promoted?.(node, by));
   }
 

@@ -32,9 +32,10 @@ export const WORLDS: Readonly<Record<string, Build>> = {
   restarts: focused({ faults: 'sentinels' }, ['crashSentinel', 'crashSentinel', 'slowDisk']),
   /** … and no operator comes back to what was left half done. */
   abandoned: (seed) => ({
-    ...focusedOptions(seed, { faults: 'sentinels', meanGapMs: 25_000, meanStepMs: 300 }, ['crashSentinel', 'crashSentinel', 'slowDisk', 'slowDisk']),
-    meanFaultGapMs: 1_500,
-    safetyMs: 80_000,
+    ...focusedOptions(seed, { faults: 'sentinels', meanGapMs: 30_000, meanStepMs: 300 }, ['slowDisk']),
+    promoterDeaths: 0.7,
+    meanFaultLengthMs: 8_000,
+    safetyMs: 100_000,
   }),
   /** Nodes fail in the middle of it. */
   deaths: focused({ faults: 'all' }, ['crashNode', 'stopNode']),

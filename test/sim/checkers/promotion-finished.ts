@@ -26,7 +26,7 @@ export class PromotionFinished implements Checker {
   stepped(host: SentinelHost): Verdict {
     if (this.world.strictness === 'loose') return null;
     const { nowMs } = this.world.clock;
-    const working = this.world.hosts.filter(({ isRunning, machine, disk }) => isRunning && !machine.isPaused && disk.slowMs === 0);
+    const working = this.world.hosts.filter(({ isRunning, machine }) => isRunning && !machine.isPaused);
     if (2 * working.length <= this.world.hosts.length || nowMs - this.#lastLookMs > ASLEEP_MS) this.#majoritySinceMs = nowMs;
     this.#lastLookMs = nowMs;
     for (const { name, silent, failoverTimeoutMs } of mastersOf(host)) {
