@@ -21,6 +21,8 @@ export class OdownNeedsQuorum implements Checker {
     const { nowMs } = this.world.clock;
     for (const master of mastersOf(host)) if (master.sdownSinceMs !== null) this.#seenMs.set(`${host.name}/${master.name}`, nowMs);
     for (const effect of effects) {
+      // Seen, judged and over within one turn.
+      if (effect.kind === 'event' && effect.name === '+sdown') this.#seenMs.set(`${host.name}/${masterInEvent(effect)}`, nowMs);
       if (effect.kind !== 'event' || (effect.name !== '+odown' && effect.name !== '+try-failover')) continue;
       const group = masterInEvent(effect);
       const master = host.state?.masters.get(group);

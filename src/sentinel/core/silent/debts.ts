@@ -139,6 +139,8 @@ function isPaid({ state, now }: Turn, master: Master, replica: Replica, debt: Re
   if (sinceMs === 0 || replica.infoRefreshMs === null || replica.infoRefreshMs <= sinceMs) return false;
   if (!follows(state, master, replica) || !replica.masterLinkUp || !hasNoSecondHistory(replica)) return false;
   if (debt.sentMs !== 0) return true;
+  // The transaction of an abort makes the target read-only again: whoever looks on sees that this node, and no other, has had it.
+  if (debt.readOnly && replica.readOnly !== true) return false;
   const hasGrown = debt.baseline !== null && master.syncFull !== null && master.syncFull > debt.baseline;
   return hasGrown && now < payerFromMs(state, master, debt);
 }
