@@ -47,6 +47,9 @@ export class OneConfiguration implements Checker {
   }
 
   forgot(host: SentinelHost, group: string | null): void {
+    for (const [key, known] of this.#addresses) {
+      if (known.by === host.name && key.startsWith(`${group ?? ''}`)) this.#addresses.set(key, { ...known, by: `${host.name} before` });
+    }
     for (const key of this.#highestRoute.keys()) if (key.startsWith(`${host.name}/${group ?? ''}`)) this.#highestRoute.delete(key);
   }
 
