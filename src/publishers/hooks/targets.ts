@@ -4,8 +4,7 @@
  * `from` of the next call comes from here, and so does the answer to "is there anything to do". Kept in a file, so that a
  * switch that happened while the agent was down is made up for; without a file the memory is that of the process.
  */
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { codeOf } from '../../errors.js';
 import type { Log } from '../../log.js';
 import { formatAddress, parseAddress, sameAddress } from '../../sentinel/wire/address.js';
@@ -77,7 +76,7 @@ export class HookMemories {
       [master, { good: plain(good), handled: plain(handled), unfinished: plain(unfinished), movedFrom: plain(movedFrom), order }] as const);
     const text = JSON.stringify(Object.fromEntries(entries), null, 2);
     try {
-      await mkdir(dirname(this.#file), { recursive: true });
+      // The folder is the state file's: one that is gone (not mounted yet) must not be made anew, empty.
       await writeFile(`${this.#file}.new`, `${text}\n`, { mode: 0o640, flush: true });
       await rename(`${this.#file}.new`, this.#file);
     } catch (error) {
