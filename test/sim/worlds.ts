@@ -43,6 +43,8 @@ export const WORLDS: Readonly<Record<string, Build>> = {
   mixed: focused({ faults: 'all', stockPeers: 1 }, ['crashNode', 'stopNode']),
   /** The window is long, and nodes come back without it. */
   wipes: focused({ faults: 'all', meanStepMs: 6_000 }, ['crashNode', 'wipeNode']),
+  /** Sentinels come back without their disks. */
+  reborn: focused({ faults: 'all' }, ['wipeSentinel', 'wipeSentinel', 'crashNode']),
   /** Sentinels lose sight of each other. */
   partitions: focused({ faults: 'all' }, ['isolate', 'split', 'crashSentinel', 'stopSentinel']),
   /** Prepares beside deaths, slow machines and lonely sentinels. */

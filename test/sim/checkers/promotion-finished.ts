@@ -12,14 +12,14 @@ import { mastersOf } from './checker.js';
 
 /** Beside two failover-timeouts: votes that bind, elections that are held again, INFO periods. */
 const PATIENCE_MS = 20_000;
-/** Who was not heard of for so long had no chance. */
+/** Who does nothing for so long is dead or asleep. */
 const ASLEEP_MS = 3_000;
 
 export class PromotionFinished implements Checker {
   readonly name = 'I10 an observed promotion is finished';
   readonly #openSinceMs = new Map<string, number>();
   #majoritySinceMs = 0;
-  #lastLookMs = 0;
+  readonly #lastStepMs = new Map<string, number>();
 
   constructor(readonly world: World) {}
 
@@ -27,8 +27,11 @@ export class PromotionFinished implements Checker {
     if (this.world.strictness === 'loose') return null;
     const { nowMs } = this.world.clock;
     const working = this.world.hosts.filter(({ isRunning, machine }) => isRunning && !machine.isPaused);
-    if (2 * working.length <= this.world.hosts.length || nowMs - this.#lastLookMs > ASLEEP_MS) this.#majoritySinceMs = nowMs;
-    this.#lastLookMs = nowMs;
+    if (2 * working.length <= this.world.hosts.length) this.#majoritySinceMs = nowMs;
+    // Who was dead or asleep learns the end from the others' next hellos.
+    const isBack = nowMs - (this.#lastStepMs.get(host.name) ?? 0) > ASLEEP_MS;
+    this.#lastStepMs.set(host.name, nowMs);
+    if (isBack) for (const key of this.#openSinceMs.keys()) if (key.startsWith(`${host.name}/`)) this.#openSinceMs.delete(key);
     for (const { name, silent, failoverTimeoutMs } of mastersOf(host)) {
       const key = `${host.name}/${name}`;
       const target = silent === null ? undefined : this.world.nodeAt(silent.targetAddress);

@@ -2,7 +2,7 @@
  * The checkers can fail: breaks one rule after another in a copy of src and lets the simulator look for it. Each `*.patch` beside
  * this file says in its first line which rule, and in the second in which world to look.
  *
- * Exit status 1 when a mutant was not found, or its patch does not apply any more.
+ * A seed counts only if the sources without the mutant are clean at it. Exit status 1 when a mutant was not found, or its patch does not apply any more.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
@@ -51,20 +51,36 @@ interface Found {
   readonly seconds: number;
 }
 
+/** Lives through seeds with the sources in `folder`; what the simulator printed, and its exit status. */
+async function live(folder: string, range: string, world: string): Promise<{ readonly output: string; readonly code: number | null }> {
+  const argv = ['--import', 'tsx', 'test/sim/main.ts', '--seeds', range, '--world', world];
+  const child = spawn(process.execPath, argv, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
+  let output = '';
+  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const code = await new Promise<number | null>((done) => void child.once('close', done));
+  return { output, code };
+}
+
 async function look(mutant: Mutant, first: number, seeds: number): Promise<Found> {
   const startMs = performance.now();
   const found = (failure: string | null, seed: string): Found => ({ mutant, failure, seed, seconds: Math.round((performance.now() - startMs) / 1000) });
   const folder = mutatedCopy(mutant);
   if (folder === null) return found(null, 'does not apply');
-  const argv = ['--import', 'tsx', 'test/sim/main.ts', '--seeds', `${first}..${first + seeds - 1}`, '--world', mutant.world];
-  const child = spawn(process.execPath, argv, { cwd: folder, stdio: ['ignore', 'pipe', 'inherit'] });
-  let output = '';
-  child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const code = await new Promise<number | null>((done) => void child.once('close', done));
-  rmSync(folder, { recursive: true });
-  const match = /^seed (\d+) failed: (.*)$/m.exec(output);
-  if (match !== null) return found(match[2] ?? '', match[1] ?? '');
-  return found(null, code === 0 ? `not in ${seeds}` : `ended with ${code}`);
+  try {
+    const last = first + seeds - 1;
+    for (let next = first; next <= last; next++) {
+      const { output, code } = await live(folder, `${next}..${last}`, mutant.world);
+      const [, seed = '', failure = ''] = /^seed (\d+) failed: (.*)$/m.exec(output) ?? [];
+      if (seed === '') return found(null, code === 0 ? `not in ${seeds}` : `ended with ${code}`);
+      const sound = await live(ROOT, `${seed}..${seed}`, mutant.world);
+      if (sound.code === 0) return found(failure, seed);
+      process.stdout.write(`seed ${seed} of world ${mutant.world} fails without ${mutant.name}, too\n`);
+      next = Number(seed);
+    }
+    return found(null, `not in ${seeds}`);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
 }
 
 async function main(): Promise<number> {
