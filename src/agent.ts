@@ -7,20 +7,20 @@
 import { randomBytes } from 'node:crypto';
 import { dirname } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
+import { EventFeed } from './admin/event-feed.js';
 import type { AdminServer } from './admin/server.js';
 import { startAdminServer } from './admin/server.js';
 import type { AgentStatus } from './admin/status.js';
 import { statusOf } from './admin/status.js';
-import type { DnsSection, PointsmanConfig } from './config/config.js';
-import { EventFeed } from './admin/event-feed.js';
-import type { Zone } from './dns/zone.js';
 import { must } from './assert.js';
+import type { DnsSection, PointsmanConfig } from './config/config.js';
 import type { DnsListeners } from './dns/listeners.js';
 import { startDnsListeners } from './dns/listeners.js';
+import type { Zone } from './dns/zone.js';
 import { EXIT, FatalError, messageOf } from './errors.js';
 import type { Log } from './log.js';
 import type { Outputs, OutputsWiring } from './outputs.js';
-import { makeOutputs } from './outputs.js';
+import { makeOutputs, publishersOf } from './outputs.js';
 import type { DnsPublisher } from './publishers/dns-publisher.js';
 import { Journal } from './publishers/journal.js';
 import { Reconciler } from './publishers/reconciler.js';
@@ -92,18 +92,18 @@ export class Agent {
       onScriptFailure: (path, signal, exitCode) => this.sentinel.dispatch({ kind: 'scriptFailed', path, signal, exitCode }),
     };
     this.#outputs = makeOutputs(this.#wiring, config);
-    this.#served = this.#outputs.dns;
+    this.#served = this.#outputs.dns.made;
     this.#journal = new Journal({ path: null, ...config?.journal, log: log.child({ part: 'journal' }), onEntry: (entry) => this.#feed.push(entry) });
     this.#reconciler = new Reconciler({
-      publishers: this.#outputs.publishers,
+      publishers: publishersOf(this.#outputs),
       log: log.child({ part: 'outputs' }),
       onResult: (result) => this.#journal.output(result),
     });
 
     const gate = new SentinelGate({
       sentinel: () => this.sentinel,
-      whyVetoed: (argv) => this.#outputs.hooks.whyVetoed(argv),
-      otherScripts: () => this.#outputs.hooks.publishers.flatMap((hook) => hook.pending()).map((script) => ({
+      whyVetoed: (argv) => this.#outputs.hooks.made.whyVetoed(argv),
+      otherScripts: () => this.#outputs.hooks.made.publishers.flatMap((hook) => hook.pending()).map((script) => ({
         argv: script.argv,
         runs: script.runs,
         pid: script.pid ?? 0,
@@ -111,7 +111,7 @@ export class Agent {
       })),
       reply: (client, value) => this.#server.reply(client, value),
       outputs: (master, recheck) => this.#outputsOf(master, recheck),
-      whyNotMonitorable: (name) => this.#outputs.dns?.whyNotAddable(name) ?? this.#outputs.consul?.whyNotAddable(name) ?? null,
+      whyNotMonitorable: (name) => this.#outputs.dns.made?.whyNotAddable(name) ?? this.#outputs.consul.made?.whyNotAddable(name) ?? null,
     });
     this.#server = new SentinelServer(serverOptionsOf(file, options.identity, options.tls.server, log.child({ part: 'server' })), gate);
     this.#server.onShutdown(options.onShutdown);
@@ -201,7 +201,7 @@ export class Agent {
   }
 
   #outputsOf(master: string, recheck: boolean): OutputView[] {
-    if (recheck) for (const { name } of this.#outputs.publishers) this.#reconciler.recheck(name, master);
+    if (recheck) this.#recheck(master);
     const ttlMs = (this.#outputs.config?.dns?.ttlSeconds ?? 0) * 1_000;
     return this.#reconciler.status().filter((each) => each.master === master).map((each) => ({
       name: each.output,
@@ -230,26 +230,36 @@ export class Agent {
     const listensAnew = !isSame(before.config?.dns?.listen, config.dns?.listen);
     // Opened first: a port that is taken must cost nothing.
     const opened = listensAnew && config.dns !== null ? await this.#listenDns(config.dns) : null;
-    const outputs = makeOutputs(this.#wiring, config, before);
-    this.#outputs = outputs;
+    try {
+      this.#outputs = makeOutputs(this.#wiring, config, before);
+    } catch (fault) {
+      await opened?.close();
+      throw fault;
+    }
     const oldListeners = listensAnew ? this.#listeners : null;
     if (listensAnew) this.#listeners = opened;
     this.#wiring.state.settings.isolationAfterMs = config.route.isolationAfterMs;
+    const { made: dns } = this.#outputs.dns;
     // Until the new zone has every Route, which it has at once, the old one answers: no client's question meets an empty zone.
-    this.#served ??= outputs.dns;
-    await this.#reconciler.replace(outputs.publishers);
-    this.#served = outputs.dns;
+    this.#served ??= dns;
+    await this.#reconciler.replace(publishersOf(this.#outputs));
+    this.#served = dns ?? this.#served;
     await oldListeners?.close();
+    this.#served = dns;
     const fixed = ['sentinel', 'admin', 'journal'] as const;
     const waiting: string[] = fixed.filter((section) => !isSame(before.config?.[section], config[section]));
     return before.config?.log.format === config.log.format ? waiting : [...waiting, 'log.format'];
   }
 
+  #recheck(master: string): string[] {
+    const names = publishersOf(this.#outputs).map(({ name }) => name);
+    for (const name of names) this.#reconciler.recheck(name, master);
+    return names;
+  }
+
   #publishAgain(master: string, force: boolean): readonly string[] | null {
     if (!this.sentinel.state.masters.has(master)) return null;
-    if (force) return this.#reconciler.force(master);
-    for (const { name } of this.#outputs.publishers) this.#reconciler.recheck(name, master);
-    return this.#outputs.publishers.map(({ name }) => name);
+    return force ? this.#reconciler.force(master) : this.#recheck(master);
   }
 
   #routeChanged(master: string, route: Route | null): void {

@@ -18,6 +18,7 @@ import { DnsPublisher } from './publishers/dns-publisher.js';
 import { MappedPublisher } from './publishers/mapped-publisher.js';
 import type { Publisher } from './publishers/publisher.js';
 import type { Reconciler } from './publishers/reconciler.js';
+import type { VipPublisher } from './publishers/vip/vip-publisher.js';
 import type { SentinelState } from './sentinel/index.js';
 import { millis } from './time.js';
 import { makeVipPublisher } from './vip-wiring.js';
@@ -32,45 +33,51 @@ export interface OutputsWiring {
   readonly log: Log;
 }
 
-export interface Outputs {
-  readonly config: PointsmanConfig | null;
-  readonly dns: DnsPublisher | null;
-  readonly consul: ConsulPublisher | null;
-  readonly hooks: Hooks;
-  /** In the order of `status`. */
+/** What one section of the file makes: for whoever asks it something, and as the reconciler gets it. */
+interface Part<T> {
+  readonly made: T;
   readonly publishers: readonly Publisher[];
 }
 
-/** The parts of a set by where they come from; wrapped as the reconciler gets them. */
-interface Parts extends Outputs {
-  readonly wrapped: Readonly<Record<'dns' | 'consul' | 'hooks' | 'vip', readonly Publisher[]>>;
+export interface Outputs {
+  readonly config: PointsmanConfig | null;
+  readonly dns: Part<DnsPublisher | null>;
+  readonly consul: Part<ConsulPublisher | null>;
+  readonly hooks: Part<Hooks>;
+  readonly vip: Part<VipPublisher | null>;
+}
+
+/** All of them, in the order of `status`. */
+export function publishersOf({ dns, consul, hooks, vip }: Outputs): readonly Publisher[] {
+  return [dns, consul, hooks, vip].flatMap(({ publishers }) => publishers);
 }
 
 /** Builds a set; parts of `before` whose sections say the same are taken over. */
 export function makeOutputs(wiring: OutputsWiring, config: PointsmanConfig | null, before: Outputs | null = null): Outputs {
-  const old = before as Parts | null;
-  const isSame = (...sections: readonly (keyof PointsmanConfig)[]): boolean =>
-    old !== null && sections.every((section) => isDeepStrictEqual(old.config?.[section], config?.[section]));
-  const mapped = (publishers: readonly (Publisher | null)[]): Publisher[] => {
+  const unless = <T>(sections: readonly (keyof PointsmanConfig)[], kept: T | undefined, make: () => T): T => {
+    const isSame = sections.every((section) => isDeepStrictEqual(before?.config?.[section], config?.[section]));
+    return kept !== undefined && isSame ? kept : make();
+  };
+  const mapped = <T>(made: T, publishers: readonly Publisher[]): Part<T> => {
     const mappings = config?.route.addressMap ?? [];
-    return publishers.flatMap((publisher) => (publisher === null ? [] : [new MappedPublisher(publisher, mappings)]));
+    return { made, publishers: publishers.map((publisher) => new MappedPublisher(publisher, mappings)) };
   };
-  const keptDns = old !== null && isSame('route', 'dns') ? old : null;
-  const keptConsul = old !== null && isSame('route', 'dns', 'consul') ? old : null;
-  const keptHooks = old !== null && isSame('route', 'hooks') ? old : null;
-  const dns = keptDns === null ? makeDns(wiring, config?.dns ?? null, config) : keptDns.dns;
-  const consul = keptConsul === null ? makeConsul(wiring, config) : keptConsul.consul;
-  const hooks = keptHooks === null ? hooksOf(wiring, config) : keptHooks.hooks;
-  const wrapped = {
-    dns: keptDns?.wrapped.dns ?? mapped([dns]),
-    consul: keptConsul?.wrapped.consul ?? mapped([consul]),
-    hooks: keptHooks?.wrapped.hooks ?? mapped(hooks.publishers),
+  const one = <T extends Publisher>(made: T | null): Part<T | null> => mapped(made, made === null ? [] : [made]);
+  return {
+    config,
+    dns: unless(['route', 'dns'], before?.dns, () => one(makeDns(wiring, config?.dns ?? null, config))),
+    // Names of services follow the labels of the zone.
+    consul: unless(['route', 'dns', 'consul'], before?.consul, () => one(makeConsul(wiring, config))),
+    hooks: unless(['route', 'hooks'], before?.hooks, () => {
+      const hooks = hooksOf(wiring, config);
+      return mapped(hooks, hooks.publishers);
+    }),
     // An address of this host is what it is: never mapped.
-    vip: old !== null && isSame('vip') ? old.wrapped.vip : vipOf(wiring, config),
+    vip: unless(['vip'], before?.vip, () => {
+      const made = makeVip(wiring, config);
+      return { made, publishers: made === null ? [] : [made] };
+    }),
   };
-  const publishers = [...wrapped.dns, ...wrapped.consul, ...wrapped.hooks, ...wrapped.vip];
-  const parts: Parts = { config, dns, consul, hooks, wrapped, publishers };
-  return parts;
 }
 
 function makeDns({ state, stateFile, listeners, log }: OutputsWiring, section: DnsSection | null, config: PointsmanConfig | null): DnsPublisher | null {
@@ -100,12 +107,11 @@ function hooksOf({ state, stateFile, onScriptFailure, log }: OutputsWiring, conf
   return makeHooks({ config, state, stateFile, log: log.child({ part: 'hook' }), onFailure: onScriptFailure });
 }
 
-function vipOf({ state, reconciler, log }: OutputsWiring, config: PointsmanConfig | null): Publisher[] {
-  if (config === null) return [];
-  const vip = makeVipPublisher({
+function makeVip({ state, reconciler, log }: OutputsWiring, config: PointsmanConfig | null): VipPublisher | null {
+  if (config === null) return null;
+  return makeVipPublisher({
     config, state, log: log.child({ part: 'vip' }),
     isFenced: (master) => reconciler().isFenced(master),
     wake: (master) => reconciler().recheck('vip', master),
   });
-  return vip === null ? [] : [vip];
 }

@@ -40,8 +40,9 @@ export class Syslog {
   write(record: string): void {
     const logger = this.#running();
     if (logger === null) return;
-    const [, level = 'info', ...text] = formatTextLine(record).trimEnd().split(/ +/);
-    logger.stdin?.write(`<${this.#facility * 8 + (SEVERITIES[level] ?? NOTICE)}>${text.join(' ')}\n`);
+    // Without its time, which syslog adds itself.
+    const [, level = 'info', text = ''] = /^\S+ (\S+) +(.*)/.exec(formatTextLine(record)) ?? [];
+    logger.stdin?.write(`<${this.#facility * 8 + (SEVERITIES[level] ?? NOTICE)}>${text}\n`);
   }
 
   /** What was written still gets there: logger ends with its input. */

@@ -1,9 +1,9 @@
 /**
  * From the vip block of pointsman.yaml to its publisher: programs, who is down, and what can't work.
  */
-import { accessSync, constants, existsSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { existsSync } from 'node:fs';
 import type { PointsmanConfig, VipSection } from './config/config.js';
+import { programPath } from './find-program.js';
 import type { Log } from './log.js';
 import type { VipPrograms, VipSettings } from './publishers/vip/settings.js';
 import { isSix } from './publishers/vip/settings.js';
@@ -22,7 +22,6 @@ export interface VipWiring {
 
 /** Linux' limit for the name of an interface, and for a label. */
 const LONGEST_LABEL = 15;
-const MORE_FOLDERS = ['/usr/sbin', '/usr/bin', '/sbin', '/bin'];
 
 /** Null without a vip block. */
 export function makeVipPublisher({ config, state, isFenced, wake, log }: VipWiring): VipPublisher | null {
@@ -78,17 +77,9 @@ function isKnownDown(state: SentinelState, name: string, address: Address): bool
 }
 
 function vipPrograms(): { [name in keyof VipPrograms]: readonly string[] | null } {
-  const folders = [...(process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== ''), ...MORE_FOLDERS];
   const find = (name: string): readonly string[] | null => {
-    const found = folders.map((folder) => join(folder, name)).find((path) => {
-      try {
-        accessSync(path, constants.X_OK);
-        return true;
-      } catch {
-        return false;
-      }
-    });
-    return found === undefined ? null : [found];
+    const path = programPath(name);
+    return path === null ? null : [path];
   };
   return { ip: find('ip'), arping: find('arping'), ndptool: find('ndptool') };
 }

@@ -42,6 +42,7 @@ function makeGauges(registry: Registry) {
 export class Metrics {
   readonly #registry = new Registry();
   readonly #gauges: Gauges;
+  readonly #moves: Counter<'step'>;
 
   constructor(
     readonly status: () => AgentStatus,
@@ -49,7 +50,12 @@ export class Metrics {
   ) {
     collectDefaultMetrics({ register: this.#registry });
     this.#gauges = makeGauges(this.#registry);
-    this.#countMoves();
+    this.#moves = new Counter({
+      name: 'pointsman_silent_failovers_total',
+      help: 'silent failovers prepared, done and aborted, as INFO counts them',
+      labelNames: ['step'],
+      registers: [this.#registry],
+    });
   }
 
   get contentType(): string {
@@ -63,23 +69,9 @@ export class Metrics {
     this.#gauges.epoch.set(view.sentinel.epoch);
     this.#gauges.tilt.set(Number(view.sentinel.tilt));
     for (const master of view.masters) this.#setMaster(master);
+    this.#moves.reset();
+    for (const [step, count] of Object.entries(this.counters().silentFailovers)) this.#moves.inc({ step }, count);
     return await this.#registry.metrics();
-  }
-
-  #countMoves(): void {
-    const { counters } = this;
-    const moves = new Counter({
-      name: 'pointsman_silent_failovers_total',
-      help: 'silent failovers prepared, done and aborted, as INFO counts them',
-      labelNames: ['step'],
-      registers: [this.#registry],
-      collect() {
-        this.reset();
-        const { prepare, done, abort } = counters().silentFailovers;
-        for (const [step, count] of Object.entries({ prepare, done, abort })) this.inc({ step }, count);
-      },
-    });
-    moves.reset();
   }
 
   #setMaster(view: MasterStatus): void {

@@ -2,7 +2,8 @@
  * The admin port: health, readiness and status over HTTP, for people's tools and probes. Bound to loopback unless told otherwise.
  *
  * `/health` 200 while the process lives; `/ready` 200 when every master is confirmed and trusted and every output published,
- * else 503 with the list of what is not; `/status` the whole view as JSON; `/metrics` the same for Prometheus; `/events` what happens from now on, a line of JSON each.
+ * else 503 with the list of what is not; `/status` the whole view as JSON; `/metrics` the same for Prometheus; `/events` what happens
+ * from now on, a line of JSON each.
  *
  * `POST /publish?master=M` looks at every output of M again, with `force=1` over a higher order (publishing.md, rule 2). It wants the
  * header `x-pointsman`, which no web page can make a browser send here.
@@ -28,17 +29,21 @@ export interface AdminPages {
   readonly publish: (master: string, force: boolean) => readonly string[] | null;
 }
 
+interface Served extends AdminPages {
+  readonly metrics: Metrics;
+  readonly log: Log;
+}
+
 export interface AdminServer {
   readonly address: Address;
   close(): Promise<void>;
 }
 
 export async function startAdminServer(listen: Address, pages: AdminPages, log: Log): Promise<AdminServer> {
-  const metrics = new Metrics(pages.status, pages.counters);
+  const served = { ...pages, metrics: new Metrics(pages.status, pages.counters), log };
   const server = createServer({ requestTimeout: 5_000 }, (request, response) => {
     try {
-      if (isMetrics(request)) void sendMetrics(response, metrics, log);
-      else answer(request, response, pages);
+      answer(request, response, served);
     } catch (fault) {
       log.error({ url: request.url, error: messageOf(fault) }, 'admin request failed');
       send(response, 500, { error: 'internal error' });
@@ -65,20 +70,18 @@ function listenFault(listen: Address, fault: NodeJS.ErrnoException): FatalError 
   return new FatalError('LISTEN_FAILED', `${where}: ${fault.message}`, EXIT.portInUse, {}, { cause: fault });
 }
 
-const isMetrics = (request: IncomingMessage): boolean => request.method === 'GET' && request.url?.split('?')[0] === '/metrics';
-
-async function sendMetrics(response: ServerResponse, metrics: Metrics, log: Log): Promise<void> {
+async function sendMetrics(response: ServerResponse, { metrics, log }: Served): Promise<void> {
   try {
     const page = await metrics.page();
     response.writeHead(200, { 'content-type': metrics.contentType });
-    response.end(page);
+    response.end(response.req.method === 'HEAD' ? undefined : page);
   } catch (fault) {
     log.error({ error: messageOf(fault) }, 'metrics failed');
     send(response, 500, { error: 'internal error' });
   }
 }
 
-function answer(request: IncomingMessage, response: ServerResponse, pages: AdminPages): void {
+function answer(request: IncomingMessage, response: ServerResponse, pages: Served): void {
   if (request.method === 'POST') return act(request, response, pages);
   if (request.method !== 'GET' && request.method !== 'HEAD') return send(response, 405, { error: `method ${request.method ?? ''} not allowed` });
   const path = (request.url ?? '/').split('?')[0];
@@ -93,6 +96,8 @@ function answer(request: IncomingMessage, response: ServerResponse, pages: Admin
     }
     case '/status':
       return send(response, 200, pages.status());
+    case '/metrics':
+      return void sendMetrics(response, pages);
     case '/events':
       if (request.method === 'GET' && pages.feed.add(response)) return;
       return send(response, 503, { error: 'too many listeners' });

@@ -3,7 +3,7 @@
  */
 import type { OutputStatus } from '../publishers/reconciler.js';
 import { formatAddress } from '../sentinel/wire/address.js';
-import type { Master, SentinelState } from '../sentinel/index.js';
+import type { Master, MissingRules, SentinelState } from '../sentinel/index.js';
 import { announcedHost, currentMasterAddress, isDisconnected, whyNotEligible } from '../sentinel/index.js';
 import type { NodeAddress } from '../sentinel/index.js';
 
@@ -37,17 +37,11 @@ export interface NodeStatus {
   readonly notEligible: string | null;
 }
 
-/** Rules that our user lacks on a node, as they are written for ACL SETUSER. */
-interface LackingRules {
-  readonly needed: readonly string[];
-  readonly forMoves: readonly string[];
-}
-
 /** `rights`: what the nodes, by `host:port`, do not let us do. */
 export function statusOf(
   state: Readonly<SentinelState>,
   outputs: readonly OutputStatus[],
-  rights: ReadonlyMap<string, LackingRules> = new Map(),
+  rights: ReadonlyMap<string, MissingRules> = new Map(),
 ): AgentStatus {
   return {
     sentinel: { id: state.myId, epoch: state.currentEpoch, tilt: state.tiltSinceMs !== null },
@@ -65,7 +59,7 @@ function alarmsOf(master: Master): string[] {
   ];
 }
 
-function lackingRights(master: Master, rights: ReadonlyMap<string, LackingRules>): string[] {
+function lackingRights(master: Master, rights: ReadonlyMap<string, MissingRules>): string[] {
   return [master, ...master.replicas.values()].flatMap(({ address: { ip, port } }) => {
     const address = formatAddress({ host: ip, port });
     const { needed, forMoves } = rights.get(address) ?? { needed: [], forMoves: [] };
@@ -77,7 +71,7 @@ function describeMaster(
   state: Readonly<SentinelState>,
   master: Master,
   outputs: readonly OutputStatus[],
-  rights: ReadonlyMap<string, LackingRules>,
+  rights: ReadonlyMap<string, MissingRules>,
 ): MasterStatus {
   const text = (address: NodeAddress): string => formatAddress({ host: announcedHost(state.settings, address) || address.host, port: address.port });
   const node = (instance: Parameters<typeof isDisconnected>[0], notEligible: string | null): NodeStatus => ({

@@ -10,6 +10,7 @@ import { DnsPublisher } from '../publishers/dns-publisher.js';
 import { EXIT, FatalError, messageOf } from '../errors.js';
 import type { ConfFile } from '../sentinel/runtime/conf-file.js';
 import { formatConfFaults, readConfFile } from '../sentinel/runtime/conf-file.js';
+import type { ConfMaster } from '../sentinel/wire/sentinel-conf.js';
 import { zoneSettingsOf } from '../dns-wiring.js';
 import { faultsOfHooks } from '../hooks-wiring.js';
 import { judgeVips } from '../vip-wiring.js';
@@ -23,20 +24,46 @@ export interface LoadedFiles {
   readonly warnings: readonly string[];
 }
 
+/** What pointsman.yaml says, and what is wrong with it for the masters that are watched. */
+type LoadedYaml = Pick<LoadedFiles, 'config' | 'faults' | 'warnings'>;
+type Monitored = Pick<ConfMaster, 'name' | 'host'>;
+
 /** `run` and `check`: pointsman.yaml and the sentinel.conf that it names. */
 export function loadBoth(yamlPath: string | null, flags: Readonly<Record<string, string>> = {}): LoadedFiles {
-  const loaded = loadConfig({ path: yamlPath, env: process.env, read: (path) => readFileSync(path, 'utf8'), flags });
-  if (loaded.kind === 'faults') return { config: null, file: null, faults: formatFaults(loaded.faults).split('\n'), warnings: [] };
-  const { config } = loaded;
-  const warnings = loaded.warnings.length === 0 ? [] : formatFaults(loaded.warnings).split('\n');
-  if (config.sentinel === null) {
-    return { config, file: null, faults: [`${yamlPath ?? 'configuration'} sentinel.config: missing, name the sentinel.conf to run`], warnings };
+  const yaml = readYaml(yamlPath, flags);
+  if (yaml.config === null) return { ...yaml, file: null };
+  if (yaml.config.sentinel === null) {
+    return { ...yaml, file: null, faults: [`${yamlPath ?? 'configuration'} sentinel.config: missing, name the sentinel.conf to run`] };
   }
-  const path = yamlPath === null ? config.sentinel.config : resolve(dirname(yamlPath), config.sentinel.config);
+  const path = yamlPath === null ? yaml.config.sentinel.config : resolve(dirname(yamlPath), yaml.config.sentinel.config);
   const sentinel = loadSentinel(path);
-  const vips = judgeVips(config.vip, sentinel.file?.conf.masters ?? []);
-  const faults = [...sentinel.faults, ...zoneFaultsOf(config, sentinel.file), ...faultsOfHooks(config.hooks), ...vips.faults];
-  return { config, file: sentinel.file, faults, warnings: [...warnings, ...sentinel.warnings, ...vips.warnings] };
+  const outputs = judgeOutputs(yaml.config, sentinel.file?.conf.masters ?? []);
+  return {
+    config: yaml.config,
+    file: sentinel.file,
+    faults: [...sentinel.faults, ...outputs.faults],
+    warnings: [...yaml.warnings, ...sentinel.warnings, ...outputs.warnings],
+  };
+}
+
+/** SIGHUP: pointsman.yaml alone, for the masters that are watched by now. sentinel.conf is ours, and was read at the start. */
+export function loadYaml(yamlPath: string | null, flags: Readonly<Record<string, string>>, masters: readonly Monitored[]): LoadedYaml {
+  const yaml = readYaml(yamlPath, flags);
+  if (yaml.config === null) return yaml;
+  const { faults, warnings } = judgeOutputs(yaml.config, masters);
+  return { config: yaml.config, faults, warnings: [...yaml.warnings, ...warnings] };
+}
+
+function readYaml(path: string | null, flags: Readonly<Record<string, string>>): LoadedYaml {
+  const loaded = loadConfig({ path, env: process.env, read: (file) => readFileSync(file, 'utf8'), flags });
+  if (loaded.kind === 'faults') return { config: null, faults: formatFaults(loaded.faults).split('\n'), warnings: [] };
+  return { config: loaded.config, faults: [], warnings: loaded.warnings.length === 0 ? [] : formatFaults(loaded.warnings).split('\n') };
+}
+
+/** What only shows with the masters beside the file. */
+function judgeOutputs(config: PointsmanConfig, masters: readonly Monitored[]): Pick<LoadedFiles, 'faults' | 'warnings'> {
+  const vips = judgeVips(config.vip, masters);
+  return { faults: [...zoneFaultsOf(config, masters), ...faultsOfHooks(config.hooks), ...vips.faults], warnings: vips.warnings };
 }
 
 /** `sentinel`: the stock file alone, with the command line's overrides. */
@@ -46,11 +73,11 @@ export function loadSentinel(path: string, overrides: readonly string[] = []): L
   return { config: null, file, faults: lines(formatConfFaults(file.faults)), warnings: lines(formatConfFaults(file.conf.warnings)) };
 }
 
-/** Master names that the zone can't carry, and faults of the zone itself: known only when both files are read. */
-function zoneFaultsOf(config: PointsmanConfig, file: ConfFile | null): string[] {
-  if (config.dns === null || file === null) return [];
+/** Master names that the zone can't carry, and faults of the zone itself. */
+function zoneFaultsOf(config: PointsmanConfig, monitored: readonly Monitored[]): string[] {
+  if (config.dns === null) return [];
   try {
-    const masters = file.conf.masters.map((master) => master.name);
+    const masters = monitored.map((master) => master.name);
     const log = { debug: ignore, info: ignore, warn: ignore, error: ignore };
     new DnsPublisher({ settings: zoneSettingsOf(config.dns, config.route.allowLoopback), masters, listeners: () => [], clock: () => millis(0), log });
     return [];

@@ -3,6 +3,7 @@
  */
 import { spawn } from 'node:child_process';
 import { rmSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import type { AgentOptions } from '../agent.js';
 import { Agent, enterDirectory } from '../agent.js';
 import type { PointsmanConfig } from '../config/config.js';
@@ -16,8 +17,7 @@ import type { ServerIdentity } from '../sentinel/wire/identity.js';
 import { DEFAULT_IDENTITY, bannerOf } from '../sentinel/wire/identity.js';
 import { tlsSettingsOf } from '../sentinel/runtime/tls-settings.js';
 import { Syslog } from '../syslog.js';
-import type { LoadedFiles } from './load-files.js';
-import { loadBoth, loadSentinel, refuseFaults } from './load-files.js';
+import { loadBoth, loadSentinel, loadYaml, refuseFaults } from './load-files.js';
 
 /** Set in the child of `daemonize yes`, so that it does not fork again. */
 const DAEMON_MARK = 'POINTSMAN_DAEMONIZED';
@@ -26,7 +26,9 @@ const DAEMON_MARK = 'POINTSMAN_DAEMONIZED';
 export async function run(yamlPath: string | null, flags: Readonly<Record<string, string>>): Promise<number> {
   const { config, file, faults, warnings } = loadBoth(yamlPath, flags);
   if (faults.length > 0 || file === null || config === null) refuseFaults(faults, file);
-  return serve({ file, config, identity: identityOf(config), reread: () => loadBoth(yamlPath, flags) }, warnings);
+  // `dir` in sentinel.conf changes the folder; SIGHUP must find the same file again.
+  const path = yamlPath === null ? null : resolve(yamlPath);
+  return serve({ file, config, identity: identityOf(config), reread: (masters) => loadYaml(path, flags, masters) }, warnings);
 }
 
 /** The drop-in: `redis-sentinel <conf> [--directive value …]`. */
@@ -56,8 +58,8 @@ function identityOf(config: PointsmanConfig | null): ServerIdentity {
 }
 
 type Plan = Pick<AgentOptions, 'file' | 'config' | 'identity'> & {
-  /** Reads pointsman.yaml again; null for a plain sentinel, which has none. */
-  readonly reread: (() => LoadedFiles) | null;
+  /** Reads pointsman.yaml again, for the masters of now; null for a plain sentinel, which has none. */
+  readonly reread: ((masters: Parameters<typeof loadYaml>[2]) => ReturnType<typeof loadYaml>) | null;
 };
 
 async function serve({ file, config, identity, reread }: Plan, warnings: readonly string[]): Promise<number> {
@@ -100,15 +102,16 @@ async function serve({ file, config, identity, reread }: Plan, warnings: readonl
 /** SIGHUP: a bad file is told, fault by fault, and the running configuration stays. */
 async function reload(agent: Agent, reread: Plan['reread'], log: Log): Promise<void> {
   if (reread === null) return log.warn('SIGHUP: there is no pointsman.yaml to read again');
-  const { config, faults, warnings } = reread();
+  const masters = [...agent.sentinel.state.masters.values()].map(({ name, address }) => ({ name, host: address.host }));
+  const { config, faults, warnings } = reread(masters);
   if (config === null || faults.length > 0) {
     for (const fault of faults) log.error({ fault }, 'SIGHUP: pointsman.yaml is not taken over');
     return;
   }
   for (const warning of warnings) log.warn(warning);
   try {
-    setLogLevel(log, config.log.level);
     const waiting = await agent.reload(config);
+    setLogLevel(log, config.log.level);
     log.info('SIGHUP: pointsman.yaml was read again');
     if (waiting.length > 0) log.warn({ sections: waiting }, `SIGHUP: what changed under ${waiting.join(', ')} takes effect with a restart`);
   } catch (fault) {

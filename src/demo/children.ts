@@ -7,20 +7,18 @@
  */
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { accessSync, closeSync, constants, openSync, readFileSync, statSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { AgentError, EXIT, FatalError } from '../errors.js';
+import { programPath } from '../find-program.js';
 
 const STOP_LIMIT_MS = 4000;
 const LAST_LINES = 5;
 /** Debian keeps some programs in sbin, which a user's PATH often leaves out. */
-const MORE_FOLDERS = ['/usr/local/bin', '/usr/bin', '/usr/local/sbin', '/usr/sbin'];
-
 /** The path of a program; throws FatalError SETUP_MISSING when it is not installed. */
 export function findProgram(name: string, hint: string): string {
-  const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== '');
-  const found = [...folders, ...MORE_FOLDERS].map((folder) => join(folder, name)).find(isProgram);
-  if (found !== undefined) return found;
+  const found = programPath(name);
+  if (found !== null) return found;
   throw new FatalError('SETUP_MISSING', `${name} is not in the PATH: ${hint}`, EXIT.missingTool, { program: name });
 }
 
@@ -28,15 +26,6 @@ export function findProgram(name: string, hint: string): string {
 function deathBond(): readonly string[] {
   const bond = ['setpriv', '--pdeathsig', 'KILL', '--'];
   return spawnSync('setpriv', [...bond.slice(1), 'true'], { stdio: 'ignore' }).status === 0 ? bond : [];
-}
-
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return statSync(path).isFile();
-  } catch {
-    return false;
-  }
 }
 
 /** One started process. */

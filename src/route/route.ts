@@ -4,6 +4,7 @@
  * It is a pure projection of the sentinel core's state (see project.ts) and changes at promotion, when the new
  * configuration exists, not at the failover leader's own late `+switch-master`.
  */
+import { sameAddress } from '../sentinel/wire/address.js';
 import type { Address } from '../sentinel/wire/address.js';
 import type { Millis } from '../time.js';
 
@@ -48,15 +49,15 @@ export function sameRoute(a: Route, b: Route): boolean {
     a.confirmed === b.confirmed &&
     a.role === b.role &&
     a.master === b.master &&
-    sameAddress(a.primary, b.primary) &&
-    sameAddress(a.previous, b.previous) &&
+    sameOrNone(a.primary, b.primary) &&
+    sameOrNone(a.previous, b.previous) &&
     a.replicas.length === b.replicas.length &&
     a.replicas.every((replica, at) => sameReplica(replica, b.replicas[at]))
   );
 }
 
-function sameAddress(a: Address | null, b: Address | null): boolean {
-  return a === b || (a !== null && b !== null && a.host === b.host && a.port === b.port);
+function sameOrNone(a: Address | null, b: Address | null): boolean {
+  return a === b || (a !== null && b !== null && sameAddress(a, b));
 }
 
 function sameReplica(a: RouteReplica, b: RouteReplica | undefined): boolean {

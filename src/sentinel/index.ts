@@ -11,3 +11,4 @@ export type { Input, ReplyTag } from './core/input.js';
 export type { Instance, LogLevelName, Master, NodeAddress, Peer, Replica, SentinelState } from './core/state.js';
 export { announcedHost, currentMasterAddress, isDisconnected, promotedReplica } from './core/state.js';
 export { whyNotEligible } from './core/promotion.js';
+export type { MissingRules } from './runtime/rule-check.js';

@@ -4,8 +4,8 @@
  * The runtime can set neither limits nor capabilities, and a child inherits the agent's ambient ones, so util-linux' prlimit and
  * setpriv do it. Both replace themselves by the hook: one process, one pid, two exec calls more.
  */
-import { accessSync, constants, readFileSync } from 'node:fs';
-import { delimiter, join } from 'node:path';
+import { readFileSync } from 'node:fs';
+import { programPath } from '../../find-program.js';
 
 /** What pointsman.yaml says about a hook's process. */
 export interface LaunchSettings {
@@ -35,8 +35,8 @@ export function wrapOf(settings: LaunchSettings, account: Account | null): strin
   const limits = Object.entries(settings.limits).map(([name, limit]) => `--${name}=${limit}`);
   const rights = rightsOf(settings, account);
   return [
-    ...(limits.length === 0 ? [] : [programPath('prlimit'), ...limits, '--']),
-    ...(rights.length === 0 ? [] : [programPath('setpriv'), ...rights, '--']),
+    ...(limits.length === 0 ? [] : [installed('prlimit'), ...limits, '--']),
+    ...(rights.length === 0 ? [] : [installed('setpriv'), ...rights, '--']),
   ];
 }
 
@@ -76,16 +76,8 @@ export function ownAccount(): Account {
   return { uid: process.getuid?.() ?? 0, gid: process.getgid?.() ?? 0, groups: process.getgroups?.() ?? [], name: null };
 }
 
-function programPath(name: string): string {
-  const folders = [...(process.env['PATH'] ?? '').split(delimiter).filter((folder) => folder !== ''), '/usr/bin', '/bin'];
-  const found = folders.map((folder) => join(folder, name)).find((path) => {
-    try {
-      accessSync(path, constants.X_OK);
-      return true;
-    } catch {
-      return false;
-    }
-  });
-  if (found === undefined) throw new Error(`${name} is not installed (Debian: util-linux)`);
-  return found;
+function installed(name: string): string {
+  const path = programPath(name);
+  if (path === null) throw new Error(`${name} is not installed (Debian: util-linux)`);
+  return path;
 }

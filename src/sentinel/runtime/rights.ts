@@ -5,7 +5,6 @@
 import type { RedisOptions } from 'ioredis';
 import type { Log } from '../../log.js';
 import { masterOf } from '../core/turn.js';
-
 import type { ConnectionId, SentinelState } from '../core/state.js';
 import { lookUp } from '../core/state.js';
 import { formatAddress } from '../wire/address.js';
@@ -63,7 +62,7 @@ export class Rights {
       const rules = needed.join(' ');
       log.error({ code: 'LINK_FAILED', address, missing: needed }, `${address}: user ${user} lacks ${rules}: a failover would fail there`);
     } else {
-      log.warn({ address, missing: forMoves }, `${address}: user ${user} lacks ${forMoves.join(' ')}: planned moves lose their pause`);
+      log.warn({ address, missing: forMoves }, `${address}: user ${user} lacks ${forMoves.join(' ')}: planned moves need it`);
     }
   }
 }

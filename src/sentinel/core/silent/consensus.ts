@@ -62,6 +62,7 @@ function enter(turn: Turn, master: Master, target: NodeAddress, doneEpoch: Epoch
       nextTryMs: 0 as Millis,
       originalRunId: master.runId,
       originalSyncFull: null,
+      sawBegin: initiator,
       taint: null,
       donePending: false,
       promotedSinceMs: null,

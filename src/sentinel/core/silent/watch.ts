@@ -121,10 +121,10 @@ export function watchSilentState(turn: Turn, master: Master): void {
   startElection(turn, master, { purpose: wanted.purpose, target: null, client: null });
 }
 
-/** Ready peers that have not told yet what they saw of the window: who hears of it late has no baseline from before. */
+/** Ready peers that have not told yet what they saw of the window: who heard of it from others may have no baseline from before. */
 export function untoldPeers(master: Master): Peer[] {
   const { silent } = master;
-  if (silent === null) return [];
+  if (silent === null || silent.sawBegin) return [];
   return [...master.peers.values()].filter((peer) => {
     return isReady(master, peer) && peer.sdownSinceMs === null && !isDisconnected(peer) && peer.windowToldEpoch < silent.doneEpoch;
   });
