@@ -8,6 +8,7 @@ import { Draw } from './draw.js';
 import { firstConf } from './first-conf.js';
 import type { Machine } from './network.js';
 import type { Deed } from './schedule.js';
+import type { SentinelHost } from './sentinel-host.js';
 import type { World } from './world.js';
 
 type Of<K extends Deed['kind']> = Extract<Deed, { kind: K }>;
@@ -15,6 +16,7 @@ type Of<K extends Deed['kind']> = Extract<Deed, { kind: K }>;
 export class Deeds {
   /** All that was done, in order. */
   readonly done: Deed[] = [];
+  readonly #lostDisk = new Map<SentinelHost, { runsSinceMs: number | null }>();
 
   constructor(readonly world: World) {}
 
@@ -72,13 +74,34 @@ export class Deeds {
     const host = this.world.hostNamed(who);
     // What a failing disk did not take is lost in a crash, as in stock: a lost vote is no bug then.
     if (!host.isRunning || host.disk.isFailing || host.disk.lastWriteFailed) return;
-    this.#note(`${who} ${power ? 'loses power' : 'is killed'}${keepDisk ? '' : ' and its disk'}`);
+    const losesDisk = !keepDisk && this.#mayForget(host);
+    this.#note(`${who} ${power ? 'loses power' : 'is killed'}${losesDisk ? ' and its disk' : ''}`);
     host.kill(power);
-    if (!keepDisk) {
+    if (losesDisk) {
       host.disk.text = firstConf({ ...this.world.options, introduced: false }, [], 0);
       this.world.forgot(host, null);
     }
-    this.#later(forMs, () => this.world.restartSentinel(host));
+    this.#later(forMs, () => {
+      this.world.restartSentinel(host);
+      const lost = this.#lostDisk.get(host);
+      if (lost !== undefined) lost.runsSinceMs ??= this.world.clock.nowMs;
+    });
+  }
+
+  /** Disks are lost one by one: with a majority of them gone within failover-timeout, what the group had promised is gone, too. */
+  #mayForget(host: SentinelHost): boolean {
+    const { nowMs } = this.world.clock;
+    const horizonMs = Math.max(...this.world.options.groups.map((group) => group.failoverTimeoutMs));
+    const isForgetful = (other: SentinelHost): boolean => {
+      const lost = this.#lostDisk.get(other);
+      if (lost === undefined) return false;
+      if (other.isRunning) lost.runsSinceMs ??= nowMs;
+      return lost.runsSinceMs === null || nowMs - lost.runsSinceMs < horizonMs;
+    };
+    const remembering = this.world.hosts.filter((other) => other !== host && !isForgetful(other));
+    if (2 * remembering.length <= this.world.hosts.length) return false;
+    this.#lostDisk.set(host, { runsSinceMs: null });
+    return true;
   }
 
   #crashNode({ who, power, keepData, forMs }: Of<'crashNode'>): void {

@@ -7,6 +7,7 @@
  * given again then), and after a plain SENTINEL FAILOVER, which collides with anything. A sentinel that slept over the end may hear a later configuration.
  */
 import type { Effect, Input, Master } from '../../../src/sentinel/index.js';
+import type { LoadedConf } from '../../../src/sentinel/wire/sentinel-conf.js';
 import type { SentinelHost } from '../sentinel-host.js';
 import type { World } from '../world.js';
 import type { Checker, Verdict } from './checker.js';
@@ -85,7 +86,6 @@ export class SilentEnds implements Checker {
 
   #note(host: SentinelHost): Verdict {
     for (const master of mastersOf(host)) {
-      this.#noteConfiguration(master);
       const { silent } = master;
       if (silent === null) {
         this.#before.delete(`${host.name}/${master.name}`);
@@ -101,12 +101,15 @@ export class SilentEnds implements Checker {
     return null;
   }
 
-  #noteConfiguration(master: Master): void {
-    let configurations = this.#configurations.get(master.name);
-    if (configurations === undefined) this.#configurations.set(master.name, (configurations = new Map()));
-    const address = `${master.address.ip}:${master.address.port}`;
-    if (configurations.get(master.configEpoch)?.address === address) return;
-    configurations.set(master.configEpoch, { address, sinceMs: this.world.clock.nowMs });
+  /** What a sentinel has only in its memory is heard by nobody, and dies with it. */
+  saved(_host: SentinelHost, conf: LoadedConf): Verdict {
+    for (const { name, configEpoch, host, port } of conf.masters) {
+      let configurations = this.#configurations.get(name);
+      if (configurations === undefined) this.#configurations.set(name, (configurations = new Map()));
+      const address = `${host}:${port}`;
+      if (configurations.get(configEpoch)?.address !== address) configurations.set(configEpoch, { address, sinceMs: this.world.clock.nowMs });
+    }
+    return null;
   }
 }
 
