@@ -150,15 +150,19 @@ function setReply(rig: Rig, words: Words): void {
 
 /** A client of its own writes `count` values. */
 function write(rig: Rig, words: Words): void {
-  const { host, port } = addressOf(word(words, 0));
-  const count = Number(words.plain[1] ?? 1);
+  tell(rig, word(words, 0), Array.from({ length: Number(words.plain[1] ?? 1) }, () => ['SET', String(rig.nextValue++)]));
+}
+
+/** A client of its own sends commands to a node. */
+function tell(rig: Rig, node: string, commands: readonly (readonly string[])[]): void {
+  const { host, port } = addressOf(node);
   const client = rig.network.machines.find((machine) => machine.name === 'c1') ?? rig.network.addMachine('c1', '10.2.0.1', 1);
   const socket = rig.network.connect(client, host, port, {
     up: () => {
-      for (let left = count; left > 0; left--) socket.send({ kind: 'request', argv: ['SET', String(rig.nextValue++)] });
+      for (const argv of commands) socket.send({ kind: 'request', argv });
     },
     receive: (message) => {
-      if (message.kind === 'reply' && message.value.kind === 'error') rig.print(word(words, 0), `refuses the write: ${message.value.text}`);
+      if (message.kind === 'reply' && message.value.kind === 'error') rig.print(node, `refuses the write: ${message.value.text}`);
     },
     closed: () => undefined,
   });
@@ -267,6 +271,8 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   /** `redis r1 follow m1`, `redis r1 lead`: by an operator's hand. */
   redis: (rig, words) => rig.node(word(words, 0)).follow(words.plain[1] === 'lead' ? null : addressOf(word(words, 2))),
   /** `add-node r8`: a master of its own that no sentinel knows. `write m1 3`: three writes. */
+  /** CLIENT KILL TYPE, one kind after the other. */
+  'kill-clients': (rig, { plain: [node = '', ...kinds] }) => tell(rig, node, kinds.map((kind) => ['CLIENT', 'KILL', 'TYPE', kind])),
   'add-node': (rig, words) => rig.addNode(word(words, 0), null),
   write,
   /** `data m1 r1`: what they hold. `silent s1`: its SILENT-FAILOVER status. */

@@ -54,5 +54,5 @@ function moveTo(turn: Turn, instance: Instance, host: string, ip: string): void 
   // A healthy connection stays, as in stock; one that doesn't answer goes to the new place at once.
   if (link.actPingMs === null) return;
   closeLink(turn, link);
-  link.lastReconnectMs = 0 as typeof link.lastReconnectMs;
+  link.lastCommandTryMs = link.lastPubsubTryMs = 0 as typeof link.lastPubsubTryMs;
 }

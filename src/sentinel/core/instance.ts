@@ -28,7 +28,8 @@ function createLink(owner: InstanceRef, now: Millis): Link {
     lastPingMs: NEVER_CONNECTED,
     lastPongMs: now,
     pubsubActivityMs: now,
-    lastReconnectMs: NEVER_CONNECTED,
+    lastCommandTryMs: NEVER_CONNECTED,
+    lastPubsubTryMs: NEVER_CONNECTED,
     silentAware: null,
   };
 }

@@ -12,7 +12,7 @@ import { formatHello } from '../wire/hello.js';
 import type { RespValue } from '../wire/resp-value.js';
 import { commandName, openConnection, send, sendOn } from './instance.js';
 import { LIMITS } from './limits.js';
-import type { Instance, Master, Replica, SentinelState } from './state.js';
+import type { Instance, Link, Master, Replica, SentinelState } from './state.js';
 import { announcedHost, currentMasterAddress, isDisconnected, refOf } from './state.js';
 import type { Turn } from './turn.js';
 import { masterOf } from './turn.js';
@@ -20,21 +20,39 @@ import { masterOf } from './turn.js';
 /** An instant that never comes. */
 export const NEVER = Number.POSITIVE_INFINITY as Millis;
 
-/** Reconnects at most once per ping period (3.2). */
+/**
+ * Reconnects at most once per ping period (3.2).
+ *
+ * Divergence D90: each of the two connections on its own. Stock counts them together: a transaction that cuts both costs the
+ * command connection a second if the other's end is seen a millisecond earlier, and with a short down-after that is an SDOWN.
+ */
 export function reconnectDueMs(state: SentinelState, instance: Instance): Millis {
   if (!isDisconnected(instance) || instance.address.port === 0) return NEVER;
   // Without an IP there is nothing to connect to, but a name to ask for again.
   if (instance.address.ip === '' && !state.settings.resolveHostnames) return NEVER;
-  return addMs(instance.link.lastReconnectMs, state.tunables.pingPeriodMs);
+  const { link } = instance;
+  const tried = [link.command === null ? link.lastCommandTryMs : NEVER, lacksPubsub(instance) ? link.lastPubsubTryMs : NEVER];
+  return addMs(Math.min(...tried) as Millis, state.tunables.pingPeriodMs);
+}
+
+const lacksPubsub = (instance: Instance): boolean => instance.kind !== 'sentinel' && instance.link.pubsub === null;
+
+/** Whether a connection may be tried now; notes that it is. */
+function mayTry(turn: Turn, link: Link, field: 'lastCommandTryMs' | 'lastPubsubTryMs'): boolean {
+  if (turn.now < link[field] + turn.state.tunables.pingPeriodMs) return false;
+  link[field] = turn.now;
+  return true;
 }
 
 export function reconnect(turn: Turn, instance: Instance): void {
   if (turn.now < reconnectDueMs(turn.state, instance)) return;
   const { link, address } = instance;
-  link.lastReconnectMs = turn.now;
   if (turn.state.settings.resolveHostnames && !isIpAddress(address.host)) turn.effects.push({ kind: 'resolve', host: address.host });
-  if (address.ip === '') return;
-  if (link.command === null) {
+  if (address.ip === '') {
+    link.lastCommandTryMs = link.lastPubsubTryMs = turn.now;
+    return;
+  }
+  if (link.command === null && mayTry(turn, link, 'lastCommandTryMs')) {
     link.pending = 0;
     openConnection(turn, instance, 'command');
     // What was asked on the old connection will not be answered on this one.
@@ -43,7 +61,7 @@ export function reconnect(turn: Turn, instance: Instance): void {
     // A node that was known may be another one now, or have lost its data (D74): not a matter for the next INFO period.
     if (instance.kind !== 'sentinel' && instance.runId !== '') requestInfo(turn, instance);
   }
-  if (instance.kind !== 'sentinel' && link.pubsub === null) {
+  if (lacksPubsub(instance) && mayTry(turn, link, 'lastPubsubTryMs')) {
     link.pubsubActivityMs = turn.now;
     openConnection(turn, instance, 'pubsub');
     const argv = [commandName(turn.state, instance, 'SUBSCRIBE'), LIMITS.helloChannel];

@@ -53,7 +53,9 @@ export interface Link {
   lastPingMs: Millis;
   lastPongMs: Millis;
   pubsubActivityMs: Millis;
-  lastReconnectMs: Millis;
+  /** Last attempts to connect. */
+  lastCommandTryMs: Millis;
+  lastPubsubTryMs: Millis;
   /** Peers: whether it knows SILENT-FAILOVER; null = not asked yet, or no clear answer. */
   silentAware: boolean | null;
 }

@@ -93,7 +93,7 @@ function restartClocks(instance: Instance, now: Millis): void {
   link.lastPingMs = 0 as Millis;
   link.lastAvailableMs = now;
   link.lastPongMs = now;
-  link.lastReconnectMs = 0 as Millis;
+  link.lastCommandTryMs = link.lastPubsubTryMs = 0 as Millis;
 }
 
 /** SENTINEL REMOVE: nothing of the master stays. */
