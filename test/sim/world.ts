@@ -20,6 +20,7 @@ import { NoLostWrite } from './checkers/no-lost-write.js';
 import { OwnNodes } from './checkers/own-nodes.js';
 import { PromotionFinished } from './checkers/promotion-finished.js';
 import { SavedBeforeSpoken } from './checkers/saved-before-spoken.js';
+import { SilentVotes } from './checkers/silent-votes.js';
 import { SilentEnds } from './checkers/silent-ends.js';
 import { TargetPromoted } from './checkers/target-promoted.js';
 import { WritesHeld } from './checkers/writes-held.js';
@@ -84,7 +85,7 @@ export class World implements HostWatcher, NodeWatcher {
       new OneConfiguration(this), new EpochsNeverFall(groupOf), new OneLeader(this), new OneVote(groupOf), new OwnNodes(groupOf),
       new SavedBeforeSpoken(groupOf), new NoBusyLoop(),
       new SilentEnds(this), new TargetPromoted(this), new NoLostWrite(this), new WritesHeld(this),
-      new OdownNeedsQuorum(this), new PromotionFinished(this),
+      new OdownNeedsQuorum(this), new PromotionFinished(this), new SilentVotes(this),
     ];
   }
 

@@ -68,8 +68,18 @@ export class TargetPromoted implements Checker {
   #open(host: SentinelHost, group: string): void {
     const target = host.state?.masters.get(group)?.silent?.target ?? '';
     const node = this.world.nodesIn(group).find(({ machine }) => `${machine.ip}:${machine.port}` === target);
-    if (this.#windows.get(group)?.target === target || node === undefined) return;
+    if (this.#windows.get(group)?.target === target || node === undefined || this.#isPassed(host, group)) return;
     this.#windows.set(group, { target, runId: node.runId, wipedMs: null });
+  }
+
+  /** A sentinel that heard everything late: the group has a later configuration, or another target under a higher D, already. */
+  #isPassed(host: SentinelHost, group: string): boolean {
+    const silent = host.state?.masters.get(group)?.silent;
+    return this.world.hosts.some((each) => {
+      const master = each.state?.masters.get(group);
+      if (master === undefined || silent == null) return false;
+      return master.configEpoch >= silent.doneEpoch || (master.silent !== null && master.silent.doneEpoch > silent.doneEpoch && master.silent.target !== silent.target);
+    });
   }
 
   #judge(host: SentinelHost, effect: Extract<Effect, { kind: 'event' }>): Verdict {

@@ -1,0 +1,119 @@
+/**
+ * The rules of votes around a silent state (silent-failover.md, section 3), held against what the sentinels really know, not
+ * against what they have heard: a vote goes only to a candidate that has the state (or a later configuration), and after its end
+ * only to one that has the end; a done is elected by a majority that has the state; nobody enters a state while the leader of
+ * another failover, for whom it has voted, is at work; who lost its disk holds no state for failover-timeout.
+ *
+ * Exempt: candidates that are down or could not save, sentinels with different lists of each other, and what a restart forgets.
+ */
+import type { Effect, Input, Master } from '../../../src/sentinel/index.js';
+import type { SentinelHost } from '../sentinel-host.js';
+import type { World } from '../world.js';
+import type { Checker, Verdict } from './checker.js';
+import { masterInEvent, mastersOf } from './checker.js';
+
+interface Vote {
+  readonly leader: string;
+  readonly epoch: number;
+  readonly atMs: number;
+}
+
+export class SilentVotes implements Checker {
+  readonly name = 'votes around a silent state';
+  readonly #votes = new Map<string, Vote>();
+  /** Votes given by who had the state, of all epochs. */
+  readonly #informed = new Set<string>();
+  readonly #hadState = new Map<string, boolean>();
+  readonly #purposes = new Map<string, string>();
+  readonly #endedAt = new Map<string, number>();
+  readonly #bornMs = new Map<string, number>();
+
+  constructor(readonly world: World) {}
+
+  forgot(host: SentinelHost, group: string | null): void {
+    if (group === null) this.#bornMs.set(host.name, Number.POSITIVE_INFINITY);
+    for (const [key, vote] of this.#votes) {
+      const [name, about] = key.split('/');
+      if (name === host.name && (group === null || about === group)) this.#votes.set(key, { ...vote, atMs: 0 });
+    }
+  }
+
+  started(host: SentinelHost): Verdict {
+    if (this.#bornMs.get(host.name) === Number.POSITIVE_INFINITY) this.#bornMs.set(host.name, this.world.clock.nowMs);
+    for (const { name } of this.world.options.groups) {
+      this.#endedAt.delete(`${host.name}/${name}`);
+      this.#hadState.delete(`${host.name}/${name}`);
+    }
+    return null;
+  }
+
+  stepped(host: SentinelHost, _input: Input, effects: readonly Effect[]): Verdict {
+    for (const effect of effects) {
+      if (effect.kind !== 'event') continue;
+      const verdict = effect.name === '+vote-for-leader' ? this.#vote(host, effect.payload) : effect.name === '+elected-leader' ? this.#elected(host, effect) : null;
+      if (verdict !== null) return verdict;
+    }
+    for (const master of mastersOf(host)) {
+      const verdict = this.#look(host, master);
+      if (verdict !== null) return verdict;
+    }
+    return null;
+  }
+
+  #look(host: SentinelHost, master: Master): Verdict {
+    const key = `${host.name}/${master.name}`;
+    const had = this.#hadState.get(key);
+    this.#hadState.set(key, master.silent !== null);
+    this.#purposes.set(key, master.failover?.purpose ?? '');
+    if (had === true && master.silent === null) this.#endedAt.set(key, master.configEpoch);
+    if (master.silent === null || had !== false) return null;
+    this.#endedAt.delete(key);
+    const ageMs = this.world.clock.nowMs - (this.#bornMs.get(host.name) ?? 0);
+    // In a group that never had a failover there was nothing to forget: it may begin one.
+    const mayBegin = master.silent.initiator && master.configEpoch === 0;
+    const isYoung = ageMs < master.failoverTimeoutMs - Math.abs(host.clockOffsetMs);
+    if (isYoung && !mayBegin) return `${host.name} lost its disk ${ageMs} ms ago and echoes a state of ${master.name}`;
+    return this.#whoseFailover(host, master);
+  }
+
+  #whoseFailover(host: SentinelHost, master: Master): Verdict {
+    const vote = this.#votes.get(`${host.name}/${master.name}`);
+    if (vote === undefined || vote.leader === host.state?.myId || this.world.clock.nowMs - vote.atMs >= master.failoverTimeoutMs - 1_000) return null;
+    const leader = this.world.hosts.find((other) => other.state?.myId === vote.leader);
+    const theirs = leader?.machine.isPaused === true ? undefined : leader?.state?.masters.get(master.name);
+    const failover = theirs?.failover;
+    // A leader that has the state decides in its light.
+    if (theirs?.silent != null || failover == null || failover.epoch !== vote.epoch || master.configEpoch >= vote.epoch) return null;
+    const isAtWork = failover.purpose === 'failover' && failover.state !== 'wait_start';
+    return isAtWork ? `${host.name} enters a state of ${master.name} beside the failover of ${leader?.name}, which has its vote of ${vote.epoch}` : null;
+  }
+
+  #vote(host: SentinelHost, payload: string): Verdict {
+    for (const master of mastersOf(host)) {
+      const { leader, leaderEpoch, silent, name } = master;
+      if (leader === null || payload !== `${leader} ${leaderEpoch}`) continue;
+      const key = `${host.name}/${name}`;
+      this.#votes.set(key, { leader, epoch: leaderEpoch, atMs: this.world.clock.nowMs });
+      if (silent !== null) this.#informed.add(`${key}/${leaderEpoch} ${leader}`);
+      const candidate = this.world.hosts.find((other) => other.state?.myId === leader);
+      const theirs = candidate?.state?.masters.get(name);
+      if (candidate === undefined || candidate === host || theirs === undefined || candidate.disk.lastWriteFailed) continue;
+      const ended = this.#endedAt.get(key) ?? 0;
+      if (theirs.configEpoch < ended) return `${host.name} votes for ${candidate.name}, which knows ${name} at ${theirs.configEpoch} and not the end at ${ended}`;
+      if (silent === null || theirs.configEpoch >= silent.doneEpoch) continue;
+      const knows = theirs.silent !== null && theirs.silent.target === silent.target && theirs.silent.doneEpoch >= silent.doneEpoch;
+      if (!knows) return `${host.name} votes for ${candidate.name}, which does not know D ${silent.doneEpoch} of ${name}`;
+    }
+    return null;
+  }
+
+  #elected(host: SentinelHost, effect: Extract<Effect, { kind: 'event' }>): Verdict {
+    const name = masterInEvent(effect);
+    const master = host.state?.masters.get(name);
+    if (master === undefined || this.#purposes.get(`${host.name}/${name}`) !== 'done' || master.peers.size !== this.world.hosts.length - 1) return null;
+    const epoch = host.state?.currentEpoch ?? 0;
+    const ready = this.world.hosts.filter((other) => this.#informed.has(`${other.name}/${name}/${epoch} ${host.state?.myId}`));
+    if (2 * ready.length > this.world.hosts.length) return null;
+    return `${host.name} was elected for a done of ${name} with votes of ${ready.map((each) => each.name).join(' ')} only, which know the state`;
+  }
+}
