@@ -21,8 +21,8 @@ interface Vote {
 export class SilentVotes implements Checker {
   readonly name = 'votes around a silent state';
   readonly #votes = new Map<string, Vote>();
-  /** Votes given by who had the state, of all epochs. */
-  readonly #informed = new Set<string>();
+  /** All votes; true: of who had the state. */
+  readonly #cast = new Map<string, boolean>();
   readonly #hadState = new Map<string, boolean>();
   readonly #purposes = new Map<string, string>();
   readonly #endedAt = new Map<string, number>();
@@ -94,7 +94,7 @@ export class SilentVotes implements Checker {
       if (leader === null || payload !== `${leader} ${leaderEpoch}`) continue;
       const key = `${host.name}/${name}`;
       this.#votes.set(key, { leader, epoch: leaderEpoch, atMs: this.world.clock.nowMs });
-      if (silent !== null) this.#informed.add(`${key}/${leaderEpoch} ${leader}`);
+      this.#cast.set(`${key}/${leaderEpoch} ${leader}`, silent !== null);
       const candidate = this.world.hosts.find((other) => other.state?.myId === leader);
       const theirs = candidate?.state?.masters.get(name);
       if (candidate === undefined || candidate === host || theirs === undefined || candidate.disk.lastWriteFailed) continue;
@@ -112,7 +112,11 @@ export class SilentVotes implements Checker {
     const master = host.state?.masters.get(name);
     if (master === undefined || this.#purposes.get(`${host.name}/${name}`) !== 'done' || master.peers.size !== this.world.hosts.length - 1) return null;
     const epoch = host.state?.currentEpoch ?? 0;
-    const ready = this.world.hosts.filter((other) => this.#informed.has(`${other.name}/${name}/${epoch} ${host.state?.myId}`));
+    // Who had voted before it heard of the state, and has it now, counts.
+    const ready = this.world.hosts.filter((other) => {
+      const wasInformed = this.#cast.get(`${other.name}/${name}/${epoch} ${host.state?.myId}`);
+      return wasInformed === true || (wasInformed === false && other.state?.masters.get(name)?.silent != null);
+    });
     if (2 * ready.length > this.world.hosts.length) return null;
     return `${host.name} was elected for a done of ${name} with votes of ${ready.map((each) => each.name).join(' ')} only, which know the state`;
   }
