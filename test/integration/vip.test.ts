@@ -94,15 +94,18 @@ describe('three hosts, two masters', () => {
     const [dropped, target] = others(home) as [Host, Host];
     const move = (phase: string, to = target): Promise<string> =>
       lab.ask(home, SENTINEL_PORT, 'sentinel', 'silent-failover', 'cache', `${to.ip}:${CACHE.port}`, phase);
+    const prepared = async (to: Host): Promise<void> => {
+      let reply = '';
+      await waitFor(() => `prepare towards host ${to.number}: ${reply}\n${lab.logs()}`, 30_000, async () => (reply = await move('prepare', to)) === 'OK');
+    };
     let sinceMs = Date.now();
-    expect(await move('prepare', dropped)).toBe('OK');
+    await prepared(dropped);
     await arrived(CACHE, dropped, sinceMs);
     sinceMs = Date.now();
     expect(await move('abort', dropped)).toBe('OK');
     await arrived(CACHE, home, sinceMs);
     await lab.ready(CACHE, home);
-    let reply = '';
-    await waitFor(() => `a second prepare: ${reply}\n${lab.logs()}`, 30_000, async () => (reply = await move('prepare')) === 'OK');
+    await prepared(target);
     sinceMs = Date.now();
     expect(await move('done')).toBe('OK');
     await arrived(CACHE, target, sinceMs);
