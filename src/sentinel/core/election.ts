@@ -12,7 +12,7 @@ import { commandName, send } from './instance.js';
 import { LIMITS } from './limits.js';
 import { NEVER } from './monitor.js';
 import { isReady } from './silent/prepared.js';
-import { countsReadyOnly, whyNoVote } from './silent/votes.js';
+import { countsReadyOnly, keepOlderVote, whyNoVote } from './silent/votes.js';
 import type { Epoch, Master, Peer, RunId, SentinelState } from './state.js';
 import { announcedHost, isDisconnected, refOf } from './state.js';
 import type { Turn } from './turn.js';
@@ -41,6 +41,7 @@ export function castVote(turn: Turn, master: Master, requestedEpoch: Epoch, cand
   adoptEpoch(turn, master, requestedEpoch);
   if (whyNoVote(state, master, candidate, turn.now) !== null) return { leader: master.leader, leaderEpoch: master.leaderEpoch };
   if (master.leaderEpoch < requestedEpoch && state.currentEpoch <= requestedEpoch) {
+    keepOlderVote(state, master, candidate, turn.now);
     master.leader = candidate;
     master.leaderEpoch = state.currentEpoch;
     persist(turn);

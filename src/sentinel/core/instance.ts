@@ -106,6 +106,7 @@ export function createMaster(state: SentinelState, seed: MasterSeed, now: Millis
     silent: null,
     silentEndedEpoch: 0,
     lastVoteMs: 0 as Millis,
+    olderVotes: new Map(),
     givenUpEpoch: 0,
     debts: new Map(),
     prepareRequest: null,

@@ -222,6 +222,8 @@ export interface Master extends DataNode {
   silentEndedEpoch: Epoch;
   /** When the last vote was given to somebody else. */
   lastVoteMs: Millis;
+  /** Votes for others that nothing had answered when the next one was given. */
+  readonly olderVotes: Map<RunId, { readonly epoch: Epoch; readonly castMs: Millis }>;
   /** The epoch of our latest election that was given up, lost or before anything was done under it; 0 = none since the start. */
   givenUpEpoch: Epoch;
   /** Nodes that must be resynchronised in full, by replica key. */

@@ -13,7 +13,9 @@ import { masterInEvent, spokenVote } from './checker.js';
 export class SavedBeforeSpoken implements Checker {
   readonly name = 'saved before spoken';
   readonly #files = new Map<string, LoadedConf>();
-  readonly #switchEpochs = new WeakMap<Effect, number>();
+  readonly #switchEpochs = new WeakMap<Effect, { epoch: number; removals: number }>();
+  /** How often each sentinel was told to forget each master: what it said of the earlier one is true, and not in its file. */
+  readonly #removals = new Map<string, number>();
 
   constructor(readonly groupOf: GroupOf) {}
 
@@ -27,17 +29,28 @@ export class SavedBeforeSpoken implements Checker {
     return null;
   }
 
+  forgot(host: SentinelHost, group: string | null): void {
+    if (group !== null) this.#removals.set(`${host.name}/${group}`, this.#removalsOf(host, group) + 1);
+  }
+
+  #removalsOf(host: SentinelHost, group: string): number {
+    return this.#removals.get(`${host.name}/${group}`) ?? 0;
+  }
+
   stepped(host: SentinelHost, _input: Input, effects: readonly Effect[]): Verdict {
     for (const effect of effects) {
       if (effect.kind !== 'event' || effect.name !== '+switch-master') continue;
-      this.#switchEpochs.set(effect, host.state?.masters.get(masterInEvent(effect))?.configEpoch ?? 0);
+      const group = masterInEvent(effect);
+      this.#switchEpochs.set(effect, { epoch: host.state?.masters.get(group)?.configEpoch ?? 0, removals: this.#removalsOf(host, group) });
     }
     return null;
   }
 
   carriedOut(host: SentinelHost, effect: Effect): Verdict {
     if (effect.kind === 'event' && effect.name === '+switch-master') {
-      return this.#need(host, `config ${masterInEvent(effect)}`, this.#switchEpochs.get(effect) ?? 0, '+switch-master');
+      const group = masterInEvent(effect);
+      const { epoch, removals } = this.#switchEpochs.get(effect) ?? { epoch: 0, removals: 0 };
+      return removals === this.#removalsOf(host, group) ? this.#need(host, `config ${group}`, epoch, '+switch-master') : null;
     }
     if (effect.kind !== 'send') return null;
     const { argv } = effect;

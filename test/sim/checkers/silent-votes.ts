@@ -4,7 +4,8 @@
  * only to one that has the end; a done is elected by a majority that has the state; nobody enters a state while the leader of
  * another failover, for whom it has voted, is at work; who lost its disk holds no state for failover-timeout.
  *
- * Exempt: candidates that are down or could not save, sentinels with different lists of each other, and what a restart forgets.
+ * Exempt: candidates that are down or could not save, or were told to REMOVE the master; sentinels with different lists of each
+ * other; what a restart forgets. Who lost its disk counts as what it last said it is: the others cannot know.
  */
 import type { Effect, Input, Master } from '../../../src/sentinel/index.js';
 import type { SentinelHost } from '../sentinel-host.js';
@@ -13,28 +14,30 @@ import type { Checker, Verdict } from './checker.js';
 import { masterInEvent, mastersOf } from './checker.js';
 
 interface Vote {
-  readonly leader: string;
   readonly epoch: number;
   readonly atMs: number;
 }
 
 export class SilentVotes implements Checker {
   readonly name = 'votes around a silent state';
-  readonly #votes = new Map<string, Vote>();
+  /** The last vote for each leader, by sentinel and group. */
+  readonly #votes = new Map<string, Map<string, Vote>>();
   /** All votes; true: of who had the state. */
   readonly #cast = new Map<string, boolean>();
   readonly #hadState = new Map<string, boolean>();
   readonly #purposes = new Map<string, string>();
   readonly #endedAt = new Map<string, number>();
   readonly #bornMs = new Map<string, number>();
+  readonly #wereTold = new Set<string>();
 
   constructor(readonly world: World) {}
 
   forgot(host: SentinelHost, group: string | null): void {
     if (group === null) this.#bornMs.set(host.name, Number.POSITIVE_INFINITY);
-    for (const [key, vote] of this.#votes) {
+    else this.#wereTold.add(`${host.name}/${group}`);
+    for (const key of this.#votes.keys()) {
       const [name, about] = key.split('/');
-      if (name === host.name && (group === null || about === group)) this.#votes.set(key, { ...vote, atMs: 0 });
+      if (name === host.name && (group === null || about === group)) this.#votes.delete(key);
     }
   }
 
@@ -43,6 +46,7 @@ export class SilentVotes implements Checker {
     for (const { name } of this.world.options.groups) {
       this.#endedAt.delete(`${host.name}/${name}`);
       this.#hadState.delete(`${host.name}/${name}`);
+      this.#votes.delete(`${host.name}/${name}`);
     }
     return null;
   }
@@ -68,24 +72,30 @@ export class SilentVotes implements Checker {
     if (had === true && master.silent === null) this.#endedAt.set(key, master.configEpoch);
     if (master.silent === null || had !== false) return null;
     this.#endedAt.delete(key);
-    const ageMs = this.world.clock.nowMs - (this.#bornMs.get(host.name) ?? 0);
     // In a group that never had a failover there was nothing to forget: it may begin one.
     const mayBegin = master.silent.initiator && master.configEpoch === 0;
-    const isYoung = ageMs < master.failoverTimeoutMs - Math.abs(host.clockOffsetMs);
-    if (isYoung && !mayBegin) return `${host.name} lost its disk ${ageMs} ms ago and echoes a state of ${master.name}`;
+    if (this.#isYoung(host, master) && !mayBegin) return `${host.name} lost its disk and echoes a state of ${master.name} already`;
     return this.#whoseFailover(host, master);
   }
 
+  /** Within failover-timeout of its life after it lost its disk. */
+  #isYoung(host: SentinelHost, master: Master): boolean {
+    const bornMs = this.#bornMs.get(host.name) ?? Number.NEGATIVE_INFINITY;
+    return this.world.clock.nowMs - bornMs < master.failoverTimeoutMs - Math.abs(host.clockOffsetMs);
+  }
+
   #whoseFailover(host: SentinelHost, master: Master): Verdict {
-    const vote = this.#votes.get(`${host.name}/${master.name}`);
-    if (vote === undefined || vote.leader === host.state?.myId || this.world.clock.nowMs - vote.atMs >= master.failoverTimeoutMs - 1_000) return null;
-    const leader = this.world.hosts.find((other) => other.state?.myId === vote.leader);
-    const theirs = leader?.machine.isPaused === true ? undefined : leader?.state?.masters.get(master.name);
-    const failover = theirs?.failover;
-    // A leader that has the state decides in its light.
-    if (theirs?.silent != null || failover == null || failover.epoch !== vote.epoch || master.configEpoch >= vote.epoch) return null;
-    const isAtWork = failover.purpose === 'failover' && failover.state !== 'wait_start';
-    return isAtWork ? `${host.name} enters a state of ${master.name} beside the failover of ${leader?.name}, which has its vote of ${vote.epoch}` : null;
+    for (const [leaderId, vote] of this.#votes.get(`${host.name}/${master.name}`) ?? []) {
+      if (leaderId === host.state?.myId || this.world.clock.nowMs - vote.atMs >= master.failoverTimeoutMs - 1_000) continue;
+      const leader = this.world.hosts.find((other) => other.state?.myId === leaderId);
+      const theirs = leader?.machine.isPaused === true ? undefined : leader?.state?.masters.get(master.name);
+      const failover = theirs?.failover;
+      // A leader that has the state decides in its light.
+      if (theirs?.silent != null || failover == null || failover.epoch !== vote.epoch || master.configEpoch >= vote.epoch) continue;
+      const isAtWork = failover.purpose === 'failover' && failover.state !== 'wait_start';
+      if (isAtWork) return `${host.name} enters a state of ${master.name} beside the failover of ${leader?.name}, which has its vote of ${vote.epoch}`;
+    }
+    return null;
   }
 
   #vote(host: SentinelHost, payload: string): Verdict {
@@ -93,15 +103,19 @@ export class SilentVotes implements Checker {
       const { leader, leaderEpoch, silent, name } = master;
       if (leader === null || payload !== `${leader} ${leaderEpoch}`) continue;
       const key = `${host.name}/${name}`;
-      this.#votes.set(key, { leader, epoch: leaderEpoch, atMs: this.world.clock.nowMs });
+      const votes = this.#votes.get(key) ?? new Map<string, Vote>();
+      this.#votes.set(key, votes.set(leader, { epoch: leaderEpoch, atMs: this.world.clock.nowMs }));
       this.#cast.set(`${key}/${leaderEpoch} ${leader}`, silent !== null);
       const candidate = this.world.hosts.find((other) => other.state?.myId === leader);
       const theirs = candidate?.state?.masters.get(name);
       if (candidate === undefined || candidate === host || theirs === undefined || candidate.disk.lastWriteFailed) continue;
+      if (this.#wereTold.has(`${candidate.name}/${name}`)) continue;
       const ended = this.#endedAt.get(key) ?? 0;
       if (theirs.configEpoch < ended) return `${host.name} votes for ${candidate.name}, which knows ${name} at ${theirs.configEpoch} and not the end at ${ended}`;
       if (silent === null || theirs.configEpoch >= silent.doneEpoch) continue;
-      const knows = theirs.silent !== null && theirs.silent.target === silent.target && theirs.silent.doneEpoch >= silent.doneEpoch;
+      // A mere reservation may have given way to another target since the candidate said that it has it.
+      const isReplaced = !silent.effective && (theirs.silent?.doneEpoch ?? 0) > silent.doneEpoch;
+      const knows = isReplaced || (theirs.silent?.target === silent.target && theirs.silent.doneEpoch >= silent.doneEpoch);
       if (!knows) return `${host.name} votes for ${candidate.name}, which does not know D ${silent.doneEpoch} of ${name}`;
     }
     return null;
@@ -114,6 +128,7 @@ export class SilentVotes implements Checker {
     const epoch = host.state?.currentEpoch ?? 0;
     // Who had voted before it heard of the state, and has it now, counts.
     const ready = this.world.hosts.filter((other) => {
+      if (this.#isYoung(other, master)) return true;
       const wasInformed = this.#cast.get(`${other.name}/${name}/${epoch} ${host.state?.myId}`);
       return wasInformed === true || (wasInformed === false && other.state?.masters.get(name)?.silent != null);
     });

@@ -15,7 +15,7 @@ import { fieldList } from '../silent/ending.js';
 import { majorityOf, rankOf } from '../silent/prepared.js';
 import { silentSettings } from '../silent/settings.js';
 import { whyTargetNotReady } from '../silent/target-readiness.js';
-import { hasUnansweredVote, heldUntilMs, isFreshlyBorn } from '../silent/votes.js';
+import { hasOlderUnansweredVote, hasUnansweredVote, heldUntilMs, isFreshlyBorn } from '../silent/votes.js';
 import { untoldPeers } from '../silent/watch.js';
 import { requestInfo } from '../monitor.js';
 import type { ElectionPurpose, Master, NodeAddress, Peer } from '../state.js';
@@ -115,7 +115,8 @@ function whyNotNow(turn: Turn, master: Master, target: NodeAddress): string | nu
   if (master.silent?.effective === true && !sameNode(master.silent.targetAddress, target)) return 'ERR Failover is already in progress';
   const other = [...state.masters.values()].some((each) => each !== master && (each.silent !== null || each.prepareRequest !== null));
   if (other || master.failover !== null || master.prepareRequest !== null) return 'ERR Failover is already in progress';
-  if (hasUnansweredVote(state, master, state.myId, now) && master.silent === null) return 'ERR Failover is already in progress';
+  const mayBeAtWork = hasUnansweredVote(state, master, state.myId, now) || hasOlderUnansweredVote(master, state.myId, 1, now);
+  if (mayBeAtWork && master.silent === null) return 'ERR Failover is already in progress';
   return null;
 }
 

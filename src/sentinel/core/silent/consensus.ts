@@ -17,7 +17,7 @@ import type { Turn } from '../turn.js';
 import { announce, persist } from '../turn.js';
 import { announceMove } from './ending.js';
 import { isBehind, isReady, majorityOf, rankOf, readyCount, silentTarget } from './prepared.js';
-import { bindingUntilMs, hasUnansweredVote, isFreshlyBorn } from './votes.js';
+import { bindingUntilMs, hasOlderUnansweredVote, hasUnansweredVote, isFreshlyBorn } from './votes.js';
 
 /** One answer to a stock hello per peer and this time. */
 const ANSWER_GAP_MS = 100;
@@ -113,6 +113,7 @@ function mayEnter(turn: Turn, master: Master, peer: Peer, hello: Hello, heard: S
   if (replicaAt(master, target) === undefined || isFreshlyBorn(state, master, now)) return false;
   if (master.failover !== null && master.failover.purpose !== 'prepare') return false;
   if (hasUnansweredVote(state, master, peer.runId, now) && master.leaderEpoch !== heard.doneEpoch - 1) return false;
+  if (hasOlderUnansweredVote(master, peer.runId, heard.doneEpoch, now)) return false;
   return heard.doneEpoch > master.leaderEpoch || heardByMajority(master, heard.doneEpoch, target);
 }
 

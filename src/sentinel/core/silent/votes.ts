@@ -60,9 +60,31 @@ export function isTargetPromoted(master: Readonly<Master>): boolean {
 
 /** A vote of ours for another candidate that no configuration has answered: its leader may be at work. */
 export function hasUnansweredVote(state: Readonly<SentinelState>, master: Readonly<Master>, except: RunId, now: Millis): boolean {
-  if (master.leaderEpoch === 0 || master.configEpoch >= master.leaderEpoch) return false;
-  if (now - master.lastVoteMs > master.failoverTimeoutMs) return false;
-  return master.leader !== state.myId && master.leader !== except;
+  const vote = { epoch: master.leaderEpoch, castMs: master.lastVoteMs };
+  return isUnanswered(master, vote, now) && master.leader !== state.myId && master.leader !== except;
+}
+
+/**
+ * The same of a vote that a later one of ours covers: its leader need not know of that one. A leader that says it has the state of
+ * `doneEpoch` or a later one is at work no more.
+ */
+export function hasOlderUnansweredVote(master: Readonly<Master>, except: RunId, doneEpoch: Epoch, now: Millis): boolean {
+  return [...master.olderVotes].some(([leader, vote]) => {
+    const hasState = (master.peers.get(leader)?.silentHeard?.doneEpoch ?? 0) >= doneEpoch;
+    return leader !== except && !hasState && isUnanswered(master, vote, now);
+  });
+}
+
+/** To be called before a vote for `next` takes the place of the one that stands. */
+export function keepOlderVote(state: Readonly<SentinelState>, master: Master, next: RunId, now: Millis): void {
+  const { leader, leaderEpoch: epoch, lastVoteMs: castMs, olderVotes } = master;
+  if (leader !== null && leader !== state.myId) olderVotes.set(leader, { epoch, castMs });
+  olderVotes.delete(next);
+  for (const [each, vote] of olderVotes) if (!isUnanswered(master, vote, now)) olderVotes.delete(each);
+}
+
+function isUnanswered(master: Readonly<Master>, { epoch, castMs }: { epoch: Epoch; castMs: Millis }, now: Millis): boolean {
+  return epoch > master.configEpoch && now - castMs <= master.failoverTimeoutMs;
 }
 
 /** Whether votes are counted from ready sentinels alone: done, and abort once clients have moved. */
