@@ -157,10 +157,14 @@ export function demoteOriginal(turn: Turn, master: Master, failover: Failover, p
   if (failover.lastPauseMs !== 0) unpause(turn, master);
 }
 
-/** The promotion failed. The pause is lifted only where the replica is known not to be a second master. */
+/**
+ * The promotion failed: writes flow again. A target that may have been promoted all the same is told to follow again; one that
+ * can't be told is a master whom no configuration names, so that nobody is sent there, and whoever sees it converts it.
+ */
 export function releaseAfterFailure(turn: Turn, master: Master, failover: Failover, promoted: Replica | undefined): void {
   if (failover.lastPauseMs === 0) return;
-  if (failover.state !== 'wait_promotion' || promoted?.roleReported === 'replica') unpause(turn, master);
+  if (failover.state === 'wait_promotion' && promoted !== undefined && !isDisconnected(promoted)) sendReplicaOf(turn, promoted, master.address);
+  unpause(turn, master);
 }
 
 /**

@@ -8,7 +8,7 @@ import { assert, assertNever, must } from '../../assert.js';
 import type { Millis } from '../../time.js';
 import { addMs } from '../../time.js';
 import { nextBelow } from '../../prng.js';
-import { demoteOriginal, hold, holdDueMs, isCoordinatedByDefault, liftPause, releaseAfterFailure, whyNotCoordinated } from './coordinated.js';
+import { demoteOriginal, hold, holdDueMs, isCoordinatedByDefault, liftPause, maxPauseMs, releaseAfterFailure, whyNotCoordinated } from './coordinated.js';
 import { adoptEpoch, countVotes } from './election.js';
 import { awaitsReports, choiceDueMs } from './fresh-reports.js';
 import { sameNode } from './hosts.js';
@@ -268,7 +268,9 @@ function promote(turn: Turn, master: Master, failover: Failover): void {
 
 /** Divergence D44: promotion is proved by asking ROLE at once and every 50 ms; stock waits for the next INFO. */
 function awaitPromotion(turn: Turn, master: Master, failover: Failover): void {
-  if (turn.now > failover.stateSinceMs + master.failoverTimeoutMs) return abort(turn, master, '-failover-abort-slave-timeout');
+  const holdsWrites = failover.lastPauseMs !== 0;
+  const patienceMs = holdsWrites ? Math.min(maxPauseMs(master), master.failoverTimeoutMs) : master.failoverTimeoutMs;
+  if (turn.now > failover.stateSinceMs + patienceMs) return abort(turn, master, '-failover-abort-slave-timeout');
   const promoted = promotedReplica(master);
   if (promoted === undefined || turn.now < failover.lastPollMs + LIMITS.promotionPollMs) return;
   failover.lastPollMs = turn.now;
