@@ -60,11 +60,15 @@ export function judgeSdown(turn: Turn, instance: Instance): void {
   }
 }
 
-/** When the command connection counts as stale: long up, yet nothing answered for half of down-after (3.5). */
+/**
+ * When the command connection counts as stale: long up, yet nothing answered for half of down-after (3.5).
+ *
+ * Divergence D91: in TILT, too, counted from its begin. Stock keeps a dead connection until TILT is over, and hears nothing on it.
+ */
 function staleCommandMs(state: SentinelState, instance: Instance): Millis {
   const { command, actPingMs, lastPongMs } = instance.link;
   if (command === null || actPingMs === null) return NEVER;
-  const silentMs = Math.max(actPingMs, lastPongMs) + instance.downAfterMs / 2 + 1;
+  const silentMs = Math.max(actPingMs, lastPongMs, state.tiltSinceMs ?? 0) + instance.downAfterMs / 2 + 1;
   return Math.max(command.sinceMs + state.tunables.minLinkReconnectPeriodMs + 1, silentMs) as Millis;
 }
 
@@ -73,7 +77,7 @@ function stalePubsubMs(state: SentinelState, instance: Instance): Millis {
   const { pubsub, pubsubActivityMs } = instance.link;
   // Nobody says hello on the original of a planned move.
   if (pubsub === null || (instance.kind === 'master' && instance.silent !== null)) return NEVER;
-  const idleMs = pubsubActivityMs + 3 * state.tunables.publishPeriodMs + 1;
+  const idleMs = Math.max(pubsubActivityMs, state.tiltSinceMs ?? 0) + 3 * state.tunables.publishPeriodMs + 1;
   return Math.max(pubsub.sinceMs + state.tunables.minLinkReconnectPeriodMs + 1, idleMs) as Millis;
 }
 

@@ -47,9 +47,8 @@ function isFreshElection(turn: Turn, master: Master): boolean {
 function handleInstance(turn: Turn, instance: Instance): void {
   reconnect(turn, instance);
   sendPeriodicCommands(turn, instance);
-  if (turn.state.tiltSinceMs !== null) return;
   dropStaleLinks(turn, instance);
-  judgeSdown(turn, instance);
+  if (turn.state.tiltSinceMs === null) judgeSdown(turn, instance);
 }
 
 /** When this master needs the next pass, if nothing happens before. May lie in the past: then at once. */
@@ -58,7 +57,8 @@ export function passDueMs(state: SentinelState, master: Master, now: Millis): Mi
   let due = trustDueMs(state, master, now) as number;
   for (const instance of instancesOf(master)) {
     due = Math.min(due, reconnectDueMs(state, instance), infoDueMs(state, instance), pingDueMs(state, instance), publishDueMs(state, instance));
-    if (calm) due = Math.min(due, sdownDueMs(state, instance), staleLinkDueMs(state, instance));
+    due = Math.min(due, staleLinkDueMs(state, instance));
+    if (calm) due = Math.min(due, sdownDueMs(state, instance));
   }
   if (calm) {
     due = Math.min(due, electionDueMs(state, master), failoverDueMs(state, master));
