@@ -105,7 +105,8 @@ test('C25: agent mode uses the local agent\'s endpoints and the key, never the c
   const proxy = await new ConsulProxy(consul).open();
   try {
     const master = await lab.redis();
-    await lab.agent(master, { yaml: [`consul: { address: "${proxy.url}", mode: agent, service: "local-{master}" }`] });
+    // A prefix of its own: the key of the other agents carries a higher order, which would fence this one.
+    await lab.agent(master, { yaml: [`consul: { address: "${proxy.url}", mode: agent, service: "local-{master}", kv-prefix: local }`] });
     await waitFor(() => `the service at the agent\n${lab.logs()}`, 30_000, async () => (await consul.passing(`local-${MASTER_NAME}`)).length === 1);
     const written = [...new Set(proxy.writes.map(({ path }) => path.split('?')[0]?.split('/').slice(0, 4).join('/')))];
     expect(written.filter((path) => !/^\/v1\/(agent\/(service|check)|kv\/)/.test(`${path}/`))).toEqual(['/v1/txn'].filter((path) => written.includes(path)));
