@@ -198,6 +198,8 @@ const mayMount = spawnSync('unshare', ['-m', 'true']).status === 0;
         `cp ${lab.folder}/copy ${folder}/sentinel.conf`, `cd ${folder}`,
       ].join(' && '));
     expect(textOf(await ask(sentinel, ...SET_QUORUM, '1'))).toBe('OK');
+    // What it finds out by itself is written, too: there is nothing left to find once this replica is known.
+    await waitFor('the replica in the file', 20_000, () => readFileSync(inside('sentinel.conf'), 'utf8').includes('known-replica'));
     const before = readFileSync(inside('sentinel.conf'), 'utf8');
     try {
       writeFileSync(inside('fill'), Buffer.alloc(1 << 20));
