@@ -218,6 +218,8 @@ export class RedisNode {
         this.#request(session, next);
       }
     }
+    // What came due under the pause.
+    this.#expire();
   }
 
   #request(session: Session, argv: readonly string[]): void {

@@ -58,10 +58,7 @@ export function hold(turn: Turn, master: Master, failover: Failover, promoted: R
   }
   const leftMs = failover.stateSinceMs + maxPauseMs(master) - now;
   // Somebody was faster: what follows another node is no original any more.
-  if (leftMs < 0 || master.roleReported === 'replica') {
-    unpause(turn, master);
-    return 'gaveUp';
-  }
+  if (leftMs < 0 || master.roleReported === 'replica') return 'gaveUp';
   if (isCaughtUp(turn, failover, promoted)) {
     pause(turn, master, failover, LONG_PAUSE_MS);
     return 'caughtUp';

@@ -271,8 +271,8 @@ export interface SilentState {
   /** Baseline of the taint check. */
   originalRunId: RunId;
   originalSyncFull: number | null;
-  /** Ours from the first moment: nothing can have happened to the window that we have not seen. */
-  readonly sawBegin: boolean;
+  /** We began it, and its baseline came at once: whatever happened to the window since, we have seen ourselves. */
+  sawAll: boolean;
   /** Why the target can't be trusted to hold the window's writes; null = it can. */
   taint: string | null;
   /** REPLICAOF NO ONE may have been sent to the target. */

@@ -148,7 +148,7 @@ export const SCRIPTS: readonly Script[] = [
   {
     name: 'nothing expires under a pause', nodes: 2,
     steps: [
-      ...PAIR, '~1 expiring 1500', '1 ask CLIENT PAUSE 60000 WRITE', '0 wait 1600', '2 ask REPLICAOF NO ONE',
+      ...PAIR, '~1 expiring 1500', '1 ask CLIENT PAUSE 60000 WRITE', '0 wait 1600', '2 ask REPLICAOF NO ONE', '1 ask CLIENT UNPAUSE',
     ],
   },
 ];

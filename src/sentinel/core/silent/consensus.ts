@@ -62,7 +62,7 @@ function enter(turn: Turn, master: Master, target: NodeAddress, doneEpoch: Epoch
       nextTryMs: 0 as Millis,
       originalRunId: master.runId,
       originalSyncFull: null,
-      sawBegin: initiator,
+      sawAll: false,
       taint: null,
       donePending: false,
       promotedSinceMs: null,

@@ -81,7 +81,7 @@ function restoreState(master: Master, words: string[], now: Millis): void {
     nextTryMs: millis(0),
     originalRunId: word(originalRunId),
     originalSyncFull: number(syncFull),
-    sawBegin: false,
+    sawAll: false,
     taint: word(taint) || null,
     donePending: donePending === '1',
     promotedSinceMs: null,

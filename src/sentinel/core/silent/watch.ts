@@ -21,6 +21,8 @@ import { heldUntilMs, isTargetPromoted } from './votes.js';
 
 const PROMOTED_PROOF_MS = 1_000;
 const WARN_PERIOD_MS = 60_000;
+/** A baseline that comes later may hide a copy from before it; then the peers must say what they saw. */
+const PROMPT_BASELINE_MS = 100;
 
 /** Looks at the last reports of original and target for a sign that the target lost writes. Once tainted, always tainted. */
 export function judgeTaint(turn: Turn, master: Master): void {
@@ -41,6 +43,7 @@ function noteBaseline(turn: Turn, master: Master): void {
   if (silent.originalRunId === '') silent.originalRunId = master.runId;
   if (silent.originalSyncFull === null && master.syncFull !== null && (master.infoRefreshMs ?? 0) > silent.sinceMs) {
     silent.originalSyncFull = master.syncFull;
+    silent.sawAll = silent.initiator && turn.now - silent.sinceMs <= PROMPT_BASELINE_MS;
     persist(turn);
   }
   if (silent.targetRunId === '') silent.targetRunId = silentTarget(master)?.runId ?? '';
@@ -124,18 +127,23 @@ export function watchSilentState(turn: Turn, master: Master): void {
 /** Ready peers that have not told yet what they saw of the window: who heard of it from others may have no baseline from before. */
 export function untoldPeers(master: Master): Peer[] {
   const { silent } = master;
-  if (silent === null || silent.sawBegin) return [];
+  if (silent === null || silent.sawAll) return [];
   return [...master.peers.values()].filter((peer) => {
     return isReady(master, peer) && peer.sdownSinceMs === null && !isDisconnected(peer) && peer.windowToldEpoch < silent.doneEpoch;
   });
 }
 
+/** Who to ask: nobody before our own baseline is there, for what happens between an answer and that would be seen by none of us. */
+function peersToAsk(master: Master): Peer[] {
+  return master.silent?.originalSyncFull == null ? [] : untoldPeers(master);
+}
+
 function windowAskDueMs(state: SentinelState, master: Master): Millis {
-  return Math.min(NEVER, ...untoldPeers(master).map((peer) => peer.lastWindowAskMs + state.tunables.askPeriodMs)) as Millis;
+  return Math.min(NEVER, ...peersToAsk(master).map((peer) => peer.lastWindowAskMs + state.tunables.askPeriodMs)) as Millis;
 }
 
 function askAboutWindow(turn: Turn, master: Master): void {
-  for (const peer of untoldPeers(master)) {
+  for (const peer of peersToAsk(master)) {
     if (turn.now < peer.lastWindowAskMs + turn.state.tunables.askPeriodMs) continue;
     peer.lastWindowAskMs = turn.now;
     const argv = [commandName(turn.state, peer, 'SENTINEL'), 'SILENT-FAILOVER', master.name, 'STATUS'];
