@@ -60,7 +60,7 @@ export function hold(turn: Turn, master: Master, failover: Failover, promoted: R
   // Somebody was faster: what follows another node is no original any more.
   if (leftMs < 0 || master.roleReported === 'replica') return 'gaveUp';
   if (isCaughtUp(turn, failover, promoted)) {
-    pause(turn, master, failover, LONG_PAUSE_MS);
+    prolong(turn, master, failover);
     return 'caughtUp';
   }
   keepHeld(turn, master, failover, leftMs);
@@ -110,6 +110,15 @@ export function pause(turn: Turn, master: Master, failover: Failover, wantedMs: 
   failover.lastPauseLengthMs = ms;
   const argv = [commandName(turn.state, master, 'CLIENT'), 'PAUSE', String(ms), 'WRITE'];
   send(turn, master, argv, { kind: 'paused', instance: refOf(master), sentMs: turn.now, ms });
+}
+
+/**
+ * The long pause, to be asked for as often as the promotion is tried: sent once, and again when half of it is over. True when it was.
+ */
+export function prolong(turn: Turn, master: Master, failover: Failover): boolean {
+  const isInForce = failover.lastPauseLengthMs === LONG_PAUSE_MS && turn.now < failover.lastPauseMs + LONG_PAUSE_MS / 2;
+  if (!isInForce) pause(turn, master, failover, LONG_PAUSE_MS);
+  return !isInForce;
 }
 
 export function unpause(turn: Turn, master: Master): void {

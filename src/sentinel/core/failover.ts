@@ -18,7 +18,7 @@ import { commandName, send } from './instance.js';
 import { LIMITS } from './limits.js';
 import { forceHello, NEVER, requestInfo } from './monitor.js';
 import { selectReplica, whyNotEligible } from './promotion.js';
-import { sendReplicaOf } from './reconfigure.js';
+import { orderToLead, repeatLostOrder, sendReplicaOf } from './reconfigure.js';
 import { settleClient } from './silent/ending.js';
 import { awaitTarget, concludeMove, decideAsLeader, holdAndCatchUp, moveDueMs, reassertOriginal } from './silent/moves.js';
 import { lowestElectionEpoch } from './silent/votes.js';
@@ -120,7 +120,7 @@ function open(turn: Turn, master: Master, { purpose, target, client, forced, coo
   const epoch = usable ? reserved : raiseEpoch(turn, master, lowest);
   master.candidacy = null;
   master.failover = {
-    ...{ state: 'wait_start', stateSinceMs: now, epoch, forced, promoted: null, lastPollMs: 0 as Millis },
+    ...{ state: 'wait_start', stateSinceMs: now, epoch, forced, promoted: null, lastPollMs: 0 as Millis, orderedOn: null },
     ...{ purpose, target, client, lastPauseMs: 0 as Millis, pauseTaken: false, pauseRefused: null, heldOffset: null, coordinated },
     ...{ heldUntilMs: 0 as Millis, lastPauseLengthMs: 0 },
   };
@@ -256,7 +256,7 @@ function promote(turn: Turn, master: Master, failover: Failover): void {
     if (held === 'gaveUp') return abort(turn, master, '-failover-abort-slave-timeout');
     if (held === 'holding') return;
   }
-  if (isDisconnected(promoted) || !sendReplicaOf(turn, promoted, null)) {
+  if (isDisconnected(promoted) || !orderToLead(turn, failover, promoted)) {
     if (expired) abort(turn, master, '-failover-abort-slave-timeout');
     return;
   }
@@ -274,6 +274,7 @@ function awaitPromotion(turn: Turn, master: Master, failover: Failover): void {
   const promoted = promotedReplica(master);
   if (promoted === undefined || turn.now < failover.lastPollMs + LIMITS.promotionPollMs) return;
   failover.lastPollMs = turn.now;
+  repeatLostOrder(turn, failover, promoted);
   send(turn, promoted, [commandName(turn.state, promoted, 'ROLE')], { kind: 'role', instance: refOf(promoted) });
 }
 

@@ -5,7 +5,7 @@
  */
 import { isForeign } from './caution/foreign.js';
 import { commandName, send } from './instance.js';
-import type { Instance, NodeAddress } from './state.js';
+import type { Failover, Instance, NodeAddress, Replica } from './state.js';
 import { announcedHost } from './state.js';
 import type { Turn } from './turn.js';
 import { masterOf } from './turn.js';
@@ -28,4 +28,25 @@ export function sendReplicaOf(turn: Turn, instance: Instance, target: NodeAddres
     [name('EXEC')],
   ];
   return transaction.every((argv) => send(turn, instance, argv));
+}
+
+/** Tells the one that this failover chose to lead; false as for sendReplicaOf. */
+export function orderToLead(turn: Turn, failover: Failover, replica: Replica): boolean {
+  if (!sendReplicaOf(turn, replica, null)) return false;
+  failover.orderedOn = replica.link.command?.id ?? null;
+  return true;
+}
+
+/**
+ * The order to lead once more, when its connection is gone and the replica reports on a new one that it follows: nobody got it.
+ * Not when writes were held for it and flow again, since the replica may lack them.
+ *
+ * Divergence D92: stock waits for the failover-timeout and begins anew.
+ */
+export function repeatLostOrder(turn: Turn, failover: Failover, replica: Replica): void {
+  const { command } = replica.link;
+  if (command === null || command.id === failover.orderedOn || replica.roleReported !== 'replica') return;
+  if ((replica.infoRefreshMs ?? 0) <= command.sinceMs) return;
+  if (failover.lastPauseMs !== 0 && turn.now >= failover.heldUntilMs - failover.lastPauseLengthMs / 4) return;
+  orderToLead(turn, failover, replica);
 }

@@ -186,6 +186,8 @@ export interface Failover {
   promoted: string | null;
   /** When ROLE of the promoted replica was last asked. */
   lastPollMs: Millis;
+  /** The connection that the order to lead went out on. */
+  orderedOn: ConnectionId | null;
 }
 
 export interface Master extends DataNode {
@@ -271,7 +273,11 @@ export interface SilentState {
   /** Baseline of the taint check. */
   originalRunId: RunId;
   originalSyncFull: number | null;
-  /** We began it, and its baseline came at once: whatever happened to the window since, we have seen ourselves. */
+  /** When this sentinel took the baseline; null = not yet, or by the process before. */
+  baselineMs: Millis | null;
+  /** Whether the target has reported since the baseline. */
+  targetSeen: boolean;
+  /** We began it, and both reports came at once: whatever happened to the window since, we have seen ourselves. */
   sawAll: boolean;
   /** Why the target can't be trusted to hold the window's writes; null = it can. */
   taint: string | null;

@@ -62,6 +62,8 @@ function enter(turn: Turn, master: Master, target: NodeAddress, doneEpoch: Epoch
       nextTryMs: 0 as Millis,
       originalRunId: master.runId,
       originalSyncFull: null,
+      baselineMs: null,
+      targetSeen: false,
       sawAll: false,
       taint: null,
       donePending: false,

@@ -8,10 +8,10 @@ import { must } from '../../../assert.js';
 import { addMs } from '../../../time.js';
 import type { Millis } from '../../../time.js';
 import { sameNode } from '../hosts.js';
-import { isCaughtUp, keepHeld, liftPause, pause, pollDueMs, pollOffsets } from '../coordinated.js';
+import { isCaughtUp, keepHeld, liftPause, pollDueMs, pollOffsets, prolong, unpause } from '../coordinated.js';
 import { commandName, send } from '../instance.js';
 import { forceHello, NEVER, requestInfo } from '../monitor.js';
-import { sendReplicaOf } from '../reconfigure.js';
+import { orderToLead, repeatLostOrder, sendReplicaOf } from '../reconfigure.js';
 import type { Failover, Master, NodeAddress, Replica } from '../state.js';
 import { isDisconnected } from '../state.js';
 import type { RespValue } from '../../wire/resp-value.js';
@@ -26,7 +26,6 @@ import { isTargetPromoted } from './votes.js';
 
 const PROOF_POLL_MS = 50;
 /** Longer than the 8-20 s in which a stock peer converts a master that has no configuration. */
-const LONG_PAUSE_MS = 30_000;
 
 /** Gives a failover up before anything irreversible; the prepared state stays. */
 export function giveUp(turn: Turn, master: Master, refusal: string): void {
@@ -113,10 +112,6 @@ export function applyPauseReply(turn: Turn, master: Master, reply: RespValue): v
   giveUp(turn, master, `ERR Slave status is not ready: the original refuses CLIENT PAUSE: ${reply.text}`);
 }
 
-function unpause(turn: Turn, master: Master): void {
-  send(turn, master, [commandName(turn.state, master, 'CLIENT'), 'UNPAUSE']);
-}
-
 /** Polls offsets under the pause until the target has everything the original has. */
 export function holdAndCatchUp(turn: Turn, master: Master, failover: Failover): void {
   const target = silentTarget(master);
@@ -132,8 +127,8 @@ export function holdAndCatchUp(turn: Turn, master: Master, failover: Failover): 
   if (leftMs < 0) return giveUp(turn, master, 'ERR Slave status is not ready: lag');
   keepHeld(turn, master, failover, leftMs);
   if (isCaughtUp(turn, failover, target)) {
-    pause(turn, master, failover, LONG_PAUSE_MS);
-    cutClients(turn, master);
+    if (prolong(turn, master, failover)) cutClients(turn, master);
+    failover.lastPollMs = turn.now;
     return promoteTarget(turn, master, failover, target);
   }
   pollOffsets(turn, master, failover, target);
@@ -148,7 +143,7 @@ function cutClients(turn: Turn, master: Master): void {
 function promoteTarget(turn: Turn, master: Master, failover: Failover, target: Replica): void {
   if (master.silent === null || isDisconnected(target)) return;
   settleClient(turn, master, null);
-  if (!sendReplicaOf(turn, target, null)) return;
+  if (!orderToLead(turn, failover, target)) return;
   liftPause(turn, target);
   announce(turn, 'notice', '+failover-state-wait-promotion', target);
   go(turn, failover, 'silent_promote');
@@ -166,6 +161,7 @@ export function awaitTarget(turn: Turn, master: Master, failover: Failover): voi
     if (target.sdownSinceMs !== null || target.roleReported === 'replica') return restartAs(turn, failover, 'silent_reassert');
     failover.stateSinceMs = turn.now;
   }
+  repeatLostOrder(turn, failover, target);
   poll(turn, target, failover);
 }
 

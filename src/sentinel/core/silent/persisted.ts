@@ -81,6 +81,8 @@ function restoreState(master: Master, words: string[], now: Millis): void {
     nextTryMs: millis(0),
     originalRunId: word(originalRunId),
     originalSyncFull: number(syncFull),
+    baselineMs: null,
+    targetSeen: true,
     sawAll: false,
     taint: word(taint) || null,
     donePending: donePending === '1',

@@ -10,7 +10,7 @@ import type { Millis } from '../../../time.js';
 import type { RespValue } from '../../wire/resp-value.js';
 import { startElection } from '../failover.js';
 import { commandName, send } from '../instance.js';
-import { NEVER } from '../monitor.js';
+import { NEVER, requestInfo } from '../monitor.js';
 import type { ElectionPurpose, Master, Peer, Replica, SentinelState } from '../state.js';
 import { announcedHost, isDisconnected, refOf } from '../state.js';
 import type { Turn } from '../turn.js';
@@ -29,7 +29,7 @@ export function judgeTaint(turn: Turn, master: Master): void {
   const { silent } = master;
   if (silent === null || silent.taint !== null) return;
   noteBaseline(turn, master);
-  const reason = whyTainted(master, silentTarget(master));
+  const reason = whyTainted(master, silentTarget(master)) ?? whyTaintedFromTheBegin(turn, master, silentTarget(master));
   if (reason === null) return;
   silent.taint = reason;
   persist(turn);
@@ -43,7 +43,9 @@ function noteBaseline(turn: Turn, master: Master): void {
   if (silent.originalRunId === '') silent.originalRunId = master.runId;
   if (silent.originalSyncFull === null && master.syncFull !== null && (master.infoRefreshMs ?? 0) > silent.sinceMs) {
     silent.originalSyncFull = master.syncFull;
-    silent.sawAll = silent.initiator && turn.now - silent.sinceMs <= PROMPT_BASELINE_MS;
+    silent.baselineMs = turn.now;
+    const target = silentTarget(master);
+    if (target !== undefined) requestInfo(turn, target);
     persist(turn);
   }
   if (silent.targetRunId === '') silent.targetRunId = silentTarget(master)?.runId ?? '';
@@ -59,6 +61,15 @@ function whyTainted(master: Master, target: Replica | undefined): string | null 
     return 'the original gave a full resync, writes on the target may be lost';
   }
   return null;
+}
+
+/** A copy that was under way at the baseline is in its count already; the target's next report shows it. */
+function whyTaintedFromTheBegin(turn: Turn, master: Master, target: Replica | undefined): string | null {
+  const { silent } = master;
+  if (silent === null || silent.targetSeen || target === undefined || (target.infoRefreshMs ?? 0) <= (silent.baselineMs ?? Infinity)) return null;
+  silent.targetSeen = true;
+  silent.sawAll = silent.initiator && turn.now - silent.sinceMs <= PROMPT_BASELINE_MS;
+  return target.masterLinkUp || target.roleReported === 'master' ? null : 'the target was not in step when the move began';
 }
 
 /** When this sentinel may act on its own, after others had their chance. */
@@ -133,9 +144,9 @@ export function untoldPeers(master: Master): Peer[] {
   });
 }
 
-/** Who to ask: nobody before our own baseline is there, for what happens between an answer and that would be seen by none of us. */
+/** Who to ask: nobody before our own watch has begun, for what happens between an answer and that would be seen by none of us. */
 function peersToAsk(master: Master): Peer[] {
-  return master.silent?.originalSyncFull == null ? [] : untoldPeers(master);
+  return master.silent?.targetSeen === true ? untoldPeers(master) : [];
 }
 
 function windowAskDueMs(state: SentinelState, master: Master): Millis {
