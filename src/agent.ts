@@ -178,11 +178,17 @@ export class Agent {
   async #openDns(): Promise<void> {
     const section = this.#outputs.config?.dns ?? null;
     if (section !== null) this.#listeners = await this.#listenDns(section);
+    this.#served?.transfers?.open();
   }
 
   async #listenDns(section: DnsSection): Promise<DnsListeners> {
     const zone = (): Zone => must(this.#served, 'dns listens without a zone').zone();
-    const listeners = await startDnsListeners({ listen: section.listen.map(formatAddress), zone, log: this.#log.child({ part: 'dns' }) });
+    const listeners = await startDnsListeners({
+      listen: section.listen.map(formatAddress),
+      zone,
+      gate: () => this.#served?.transfers?.gate ?? null,
+      log: this.#log.child({ part: 'dns' }),
+    });
     for (const address of listeners.addresses) this.#log.info({ address: formatAddress(address), zone: section.zone }, 'dns listens');
     return listeners;
   }
@@ -246,6 +252,8 @@ export class Agent {
     this.#served = dns ?? this.#served;
     await oldListeners?.close();
     this.#served = dns;
+    // Not before: who is told of the new zone must find it.
+    dns?.transfers?.open();
     const fixed = ['sentinel', 'admin', 'journal'] as const;
     const waiting: string[] = fixed.filter((section) => !isSame(before.config?.[section], config[section]));
     return before.config?.log.format === config.log.format ? waiting : [...waiting, 'log.format'];

@@ -9,7 +9,8 @@ import type { BoundAddress } from './dns/listeners.js';
 import type { DnsSection, PointsmanConfig } from './config/config.js';
 import { makeConsulPublisher } from './consul-wiring.js';
 import { FileSerialStore } from './dns/serial-store.js';
-import { zoneSettingsOf } from './dns-wiring.js';
+import { TransferService } from './dns/transfer-service.js';
+import { transferSettingsOf, zoneSettingsOf } from './dns-wiring.js';
 import type { Hooks } from './hooks-wiring.js';
 import { makeHooks } from './hooks-wiring.js';
 import type { Log } from './log.js';
@@ -21,6 +22,7 @@ import type { Reconciler } from './publishers/reconciler.js';
 import type { VipPublisher } from './publishers/vip/vip-publisher.js';
 import type { SentinelState } from './sentinel/index.js';
 import { millis } from './time.js';
+import type { Millis } from './time.js';
 import { makeVipPublisher } from './vip-wiring.js';
 
 export interface OutputsWiring {
@@ -82,14 +84,19 @@ export function makeOutputs(wiring: OutputsWiring, config: PointsmanConfig | nul
 
 function makeDns({ state, stateFile, listeners, log }: OutputsWiring, section: DnsSection | null, config: PointsmanConfig | null): DnsPublisher | null {
   if (section === null || config === null) return null;
-  return new DnsPublisher({
+  const clock = (): Millis => millis(Date.now());
+  const dnsLog = log.child({ part: 'dns' });
+  const transfer = transferSettingsOf(section);
+  const publisher: DnsPublisher = new DnsPublisher({
     settings: zoneSettingsOf(section, config.route.allowLoopback),
     masters: [...state.masters.keys()],
     listeners,
-    clock: () => millis(Date.now()),
-    log: log.child({ part: 'dns' }),
+    clock,
+    log: dnsLog,
     serials: new FileSerialStore(`${stateFile}.dns-serial`),
+    transfers: transfer === null ? null : new TransferService(transfer, () => publisher.zone(), clock, dnsLog),
   });
+  return publisher;
 }
 
 function makeConsul({ state, reconciler, log }: OutputsWiring, config: PointsmanConfig | null): ConsulPublisher | null {

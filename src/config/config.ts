@@ -68,8 +68,18 @@ export interface NameServer {
 export interface TransferSection {
   /** `ip/prefix` of the secondaries that may transfer. */
   readonly allow: readonly string[];
+  /** IP addresses. */
   readonly notify: readonly Address[];
-  readonly tsig: { readonly name: string; readonly algorithm: 'hmac-sha256'; readonly secretFile: string } | null;
+  /** With a key, transfers and NOTIFY are signed, and unsigned requests for the zone refused. */
+  readonly tsig: TsigSection | null;
+}
+
+export interface TsigSection {
+  readonly name: string;
+  readonly algorithm: 'hmac-sha256';
+  readonly secretFile: string;
+  /** What the file holds, base64; never printed. */
+  readonly secret: string;
 }
 
 export interface ConsulSection {

@@ -6,6 +6,7 @@
  */
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
+import { readSecret } from '../dns/tsig.js';
 import { messageOf } from '../errors.js';
 import type { ConsulSection, DnsSection, PointsmanConfig } from './config.js';
 import { closest, formatPath, show } from './fault.js';
@@ -33,7 +34,7 @@ export type LoadedConfig =
   | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[] };
 
 /** Blocks that are read and checked, but that nothing serves yet. */
-const NOT_SERVED: readonly (readonly string[])[] = [['dns', 'transfer'], ['dns', 'workers']];
+const NOT_SERVED: readonly (readonly string[])[] = [['dns', 'workers']];
 
 /** Reads, overrides and checks the whole configuration. Never throws for what a user wrote. */
 export function loadConfig({ path, env, read, flags = {} }: LoadOptions): LoadedConfig {
@@ -52,21 +53,42 @@ export function loadConfig({ path, env, read, flags = {} }: LoadOptions): Loaded
   // An empty file is a file with no settings.
   const raw = applyOverrides(source.raw ?? {}, overrides);
   const place = placer(file, source, overrides);
+  const folder = path === null ? null : dirname(resolve(path));
   const checked = ROOT.safeParse(raw);
+  const secret = tsigSecret(raw, folder, read);
   const faults = [
     ...source.faults,
     ...(checked.error?.issues ?? []).flatMap((issue) => faultsOf(issue, place)),
     ...crossFaults(raw).map((fault) => place(fault.path, fault.message, 'value')),
+    ...(secret.kind === 'misfit' ? [place(SECRET_FILE, secret.message, 'value')] : []),
   ];
   const consul = consulVariables(env, checked.data?.consul);
   if (checked.data?.consul !== undefined) faults.push(...consul.faults);
-  if (!checked.success || faults.length > 0) return { kind: 'faults', faults: faults.sort(byPlace) };
+  if (!checked.success || secret.kind === 'misfit' || faults.length > 0) return { kind: 'faults', faults: faults.sort(byPlace) };
 
   const warnings = environment.unknown.map(({ name, message }): ConfigFault => fromOutside(`env ${name}`, '', message));
   for (const unserved of NOT_SERVED.filter((candidate) => isSet(raw, candidate))) {
     warnings.push(place(unserved, 'not served by this version, ignored', 'key'));
   }
-  return { kind: 'ok', config: toConfig(checked.data, consul.read, path === null ? null : dirname(resolve(path))), warnings };
+  return { kind: 'ok', config: toConfig(checked.data, consul.read, secret.text, folder), warnings };
+}
+
+const SECRET_FILE = ['dns', 'transfer', 'tsig', 'secret-file'];
+
+/** The secret in base64, read and tried here so that a bad one is told with its line; empty where none is configured. */
+function tsigSecret(raw: unknown, folder: string | null, read: LoadOptions['read']): { kind: 'text'; text: string } | { kind: 'misfit'; message: string } {
+  const file = valueAt(raw, SECRET_FILE);
+  // What is no path has a fault of its own.
+  if (values.path(file).kind === 'misfit') return { kind: 'text', text: '' };
+  const path = String(file);
+  let text: string;
+  try {
+    text = read(folder === null ? path : resolve(folder, path));
+  } catch (error) {
+    return { kind: 'misfit', message: `${show(path)} cannot be read: ${messageOf(error)}` };
+  }
+  const reading = readSecret(text);
+  return reading.kind === 'misfit' ? { ...reading, message: `${show(path)} ${reading.message}` } : { kind: 'text', text: reading.secret.toString('base64') };
 }
 
 const fromOutside = (file: string, path: string, message: string): ConfigFault => ({ file, line: 0, column: 0, path, message });
@@ -93,9 +115,14 @@ function faultsOf(issue: z.core.$ZodIssue, place: Place): ConfigFault[] {
 const byPlace = (a: ConfigFault, b: ConfigFault): number =>
   Number(a.line === 0) - Number(b.line === 0) || a.line - b.line || a.column - b.column || a.path.localeCompare(b.path);
 
-function isSet(raw: unknown, path: readonly string[]): boolean {
+function valueAt(raw: unknown, path: readonly string[]): unknown {
   let value = raw;
   for (const key of path) value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[key] : undefined;
+  return value;
+}
+
+function isSet(raw: unknown, path: readonly string[]): boolean {
+  const value = valueAt(raw, path);
   return value !== undefined && value !== 0 && !(Array.isArray(value) && value.length === 0);
 }
 
@@ -127,7 +154,7 @@ function consulVariables(env: LoadOptions['env'], section: CheckedFile['consul']
   };
 }
 
-function toConfig(file: CheckedFile, consul: ConsulDefaults, folder: string | null): PointsmanConfig {
+function toConfig(file: CheckedFile, consul: ConsulDefaults, secret: string, folder: string | null): PointsmanConfig {
   const absolute = (path: string): string => (folder === null ? path : resolve(folder, path));
   return {
     sentinel: file.sentinel === undefined ? null : { config: absolute(file.sentinel.config), identity: file.sentinel.identity },
@@ -136,7 +163,7 @@ function toConfig(file: CheckedFile, consul: ConsulDefaults, folder: string | nu
       isolationAfterMs: file.route?.['isolation-after'] ?? null,
       addressMap: file.route?.['address-map'] ?? [],
     },
-    dns: file.dns === undefined ? null : toDns(file.dns, absolute),
+    dns: file.dns === undefined ? null : toDns(file.dns, absolute, secret),
     consul: file.consul === undefined ? null : toConsul(file.consul, consul, absolute),
     hooks: (file.hooks ?? []).map(({ timeout, limits, ...hook }) => ({ ...hook, timeoutMs: timeout, limits: Object.fromEntries(limits) })),
     vip: (file.vip ?? []).map(({ 'when-isolated': whenIsolated, ...vip }) => ({ ...vip, whenIsolated })),
@@ -148,7 +175,7 @@ function toConfig(file: CheckedFile, consul: ConsulDefaults, folder: string | nu
   };
 }
 
-function toDns(dns: NonNullable<CheckedFile['dns']>, absolute: (path: string) => string): DnsSection {
+function toDns(dns: NonNullable<CheckedFile['dns']>, absolute: (path: string) => string, secret: string): DnsSection {
   const { transfer } = dns;
   return {
     listen: dns.listen,
@@ -166,6 +193,7 @@ function toDns(dns: NonNullable<CheckedFile['dns']>, absolute: (path: string) =>
         name: transfer.tsig.name,
         algorithm: transfer.tsig.algorithm,
         secretFile: absolute(transfer.tsig['secret-file']),
+        secret,
       },
     },
     workers: dns.workers,

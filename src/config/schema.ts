@@ -135,7 +135,7 @@ const TSIG = block({
 
 const TRANSFER = block({
   allow: requiredList(read.ipPrefix, 'the addresses of the secondaries'),
-  notify: list(read.nodeAddress, []),
+  notify: list(read.ipAndPort, []),
   tsig: TSIG.optional(),
 });
 

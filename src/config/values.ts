@@ -98,6 +98,13 @@ export const listenAddress: Reader<Address> = (raw) => {
   return value(address);
 };
 
+/** Where to send to: an IP and a port from 1, IPv6 in brackets. */
+export const ipAndPort: Reader<Address> = (raw) => {
+  const read = listenAddress(raw);
+  const isTarget = read.kind === 'value' && isIP(read.value.host) !== 0 && read.value.port !== 0;
+  return isTarget ? read : misfit(`bad address ${show(raw)}, expected ip:port or [ipv6]:port`);
+};
+
 /** A node's address as clients or agents write it: `ip:port`, `[ipv6]:port` or `name:port`, port from 1. */
 export const nodeAddress: Reader<Address> = (raw) => {
   const address = typeof raw === 'string' ? parseAddress(raw) : null;

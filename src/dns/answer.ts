@@ -7,9 +7,10 @@
  */
 import { encodeOpt, OPT_BYTES, udpLimit, writeOpt } from './edns.js';
 import { readQuery } from './query.js';
-import type { Query, TsigRecord } from './query.js';
-import { CLASS_ANY, CLASS_IN, HEADER_BYTES, RCODE, TYPE } from './record.js';
+import type { Query } from './query.js';
+import { CLASS_IN, HEADER_BYTES, RCODE, TYPE } from './record.js';
 import { fitAnswer } from './truncate.js';
+import { TSIG_ERROR, withUnsignedError } from './tsig.js';
 import { findName, soaFor } from './zone.js';
 import type { Zone } from './zone.js';
 import { answerOf } from './zone-node.js';
@@ -18,18 +19,30 @@ import type { CompiledAnswer } from './zone-node.js';
 export type Transport = 'udp' | 'tcp';
 
 const MAX_TCP_BYTES = 65_535;
-const TSIG_BADKEY = 17;
-const [QR, AA, TC, RD] = [0x80, 0x04, 0x02, 0x01];
+export const [QR, AA, TC, RD] = [0x80, 0x04, 0x02, 0x01];
 const NOTHING = Buffer.alloc(0);
 const EMPTY: CompiledAnswer = { type: 0, answerCount: 0, answer: NOTHING, additionalCount: 0, additional: NOTHING, turnBytes: 0 };
 
-/** The one reply to one received message, or null for silence. Never throws for anything that was received. */
+/** The one reply to one received message, or null for silence, of a server that shares no key and transfers nothing. Never throws for input. */
 export function answerQuery(zone: Zone, message: Buffer, transport: Transport): Buffer | null {
   const query = readQuery(message);
-  if (query === null) return null;
-  if (query.opcode !== 0) return refuse(message, query, RCODE.NOTIMP);
-  if (!query.sound) return refuse(message, query, RCODE.FORMERR);
-  if (query.tsig !== null) return refuse(message, query, RCODE.NOTAUTH, encodeBadKey(query.tsig));
+  return query === null ? null : answerRead(zone, message, query, transport);
+}
+
+/** {@link answerQuery} for a message that has been read already. */
+export function answerRead(zone: Zone, message: Buffer, query: Query, transport: Transport): Buffer {
+  if (query.opcode !== 0 || !query.sound) return refuseForm(message, query);
+  if (query.tsig !== null) return withUnsignedError(refuse(message, query, RCODE.NOTAUTH), query.tsig, TSIG_ERROR.BADKEY);
+  return answerSound(zone, message, query, transport);
+}
+
+/** The reply to an opcode that is not served, or to a message that has not its form; these come before all else. */
+export function refuseForm(message: Buffer, query: Query): Buffer {
+  return refuse(message, query, query.opcode !== 0 ? RCODE.NOTIMP : RCODE.FORMERR);
+}
+
+/** The checks behind TSIG, and the answer. `reservedBytes`: what the reply must leave free for a signature. */
+export function answerSound(zone: Zone, message: Buffer, query: Query, transport: Transport, reservedBytes = 0): Buffer {
   if (query.edns !== null && query.edns.version > 0) return refuse(message, query, RCODE.BADVERS);
   if (query.qclass !== CLASS_IN) return refuse(message, query, RCODE.REFUSED);
   const { qtype } = query;
@@ -42,7 +55,7 @@ export function answerQuery(zone: Zone, message: Buffer, transport: Transport): 
   if (qtype === TYPE.IXFR) return refuse(message, query, RCODE.REFUSED);
   if (found.kind === 'notReady') return refuse(message, query, RCODE.SERVFAIL);
 
-  const limit = transport === 'udp' ? udpLimit(query.edns) : MAX_TCP_BYTES;
+  const limit = (transport === 'udp' ? udpLimit(query.edns) : MAX_TCP_BYTES) - reservedBytes;
   if (found.kind === 'absent') return decline(zone, message, query, RCODE.NXDOMAIN, limit);
   const compiled = answerOf(found.node, qtype);
   if (compiled === null) return decline(zone, message, query, RCODE.NOERROR, limit);
@@ -83,12 +96,12 @@ function reply(message: Buffer, query: Query, rcode: number, compiled: CompiledA
   return out;
 }
 
-/** A reply without AA and without records: header, the question where it could be read, OPT, and `tsig` where one is due. */
-function refuse(message: Buffer, query: Query, rcode: number, tsig: Buffer = NOTHING): Buffer {
+/** A reply without AA and without records: header, the question where it could be read, OPT. */
+export function refuse(message: Buffer, query: Query, rcode: number): Buffer {
   const { questionEnd } = query;
   const opt = query.edns === null ? NOTHING : encodeOpt(query.edns, rcode, rcode === RCODE.SERVFAIL);
-  const out = Buffer.concat([message.subarray(0, questionEnd), opt, tsig]);
-  writeRefusalHeader(out, rcode, questionEnd > HEADER_BYTES ? 1 : 0, (opt.length > 0 ? 1 : 0) + (tsig.length > 0 ? 1 : 0));
+  const out = Buffer.concat([message.subarray(0, questionEnd), opt]);
+  writeRefusalHeader(out, rcode, questionEnd > HEADER_BYTES ? 1 : 0, opt.length > 0 ? 1 : 0);
   return out;
 }
 
@@ -106,18 +119,6 @@ export function failureReply(message: Buffer): Buffer | null {
   const out = Buffer.from(message.subarray(0, HEADER_BYTES));
   writeRefusalHeader(out, RCODE.SERVFAIL, 0, 0);
   return out;
-}
-
-/** RFC 8945 5.2.1: we share no key, so the reply carries an unsigned TSIG that says BADKEY. */
-function encodeBadKey(tsig: TsigRecord): Buffer {
-  const fixed = Buffer.alloc(10);
-  fixed.writeUInt16BE(TYPE.TSIG, 0);
-  fixed.writeUInt16BE(CLASS_ANY, 2);
-  const tail = Buffer.alloc(8);
-  tail.writeUInt16BE(tsig.originalId, 2);
-  tail.writeUInt16BE(TSIG_BADKEY, 4);
-  fixed.writeUInt16BE(tsig.algorithm.length + tsig.timeAndFudge.length + tail.length, 8);
-  return Buffer.concat([tsig.keyName, fixed, tsig.algorithm, tsig.timeAndFudge, tail]);
 }
 
 /** The rcode in a reply's header: the lower four bits, so BADVERS reads as 0. */

@@ -6,10 +6,13 @@
 import type { Server } from 'node:net';
 import { once } from 'node:events';
 import { AgentError, EXIT, FatalError, messageOf } from '../errors.js';
+import { answerQuery } from './answer.js';
+import { answerGuarded } from './guarded-answer.js';
+import type { TransferGate } from './guarded-answer.js';
 import { parseListenAddress } from './ip.js';
 import type { DnsLog } from './limited-log.js';
 import { Responder } from './responder.js';
-import type { DnsCounters } from './responder.js';
+import type { Answerer, DnsCounters } from './responder.js';
 import { DEFAULT_TCP_LIMITS, TcpTransport } from './tcp-transport.js';
 import type { TcpLimits } from './tcp-transport.js';
 import { UdpTransport } from './udp-transport.js';
@@ -33,6 +36,8 @@ export interface ListenOptions {
   readonly listen: readonly string[];
   /** Asked once per message, so a swapped zone counts from the next message on. */
   readonly zone: () => Zone;
+  /** Who may transfer the zone, asked once per message; absent or null: nobody, and no key is shared. */
+  readonly gate?: () => TransferGate | null;
   readonly log: DnsLog;
   readonly tcpLimits?: TcpLimits;
 }
@@ -51,7 +56,11 @@ const PORT_PICKS = 20;
  * Rejects with FatalError PORT_IN_USE or LISTEN_FAILED (address not on this host, no right to the port), with nothing left open.
  */
 export async function startDnsListeners(options: ListenOptions): Promise<DnsListeners> {
-  const responder = new Responder(options.zone, options.log);
+  const { gate } = options;
+  const answer: Answerer = gate === undefined
+    ? answerQuery
+    : (zone, message, transport, from) => answerGuarded(gate(), zone, message, transport, from);
+  const responder = new Responder(options.zone, options.log, answer);
   const pairs: Pair[] = [];
   try {
     for (const text of options.listen) pairs.push(await openPair(text, responder, options.tcpLimits ?? DEFAULT_TCP_LIMITS));

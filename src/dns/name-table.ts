@@ -18,6 +18,13 @@ interface Entry<T> {
 type Branch<T> = readonly (Branch<T> | Entry<T> | null)[];
 type Slot<T> = Branch<T> | Entry<T> | null;
 
+/** One name in two tables; null where it is not there. */
+export interface Change<T> {
+  readonly name: Buffer;
+  readonly before: T | null;
+  readonly after: T | null;
+}
+
 const WAYS = 32;
 const BITS = 5;
 const EMPTY_BRANCH: readonly null[] = new Array<null>(WAYS).fill(null);
@@ -69,6 +76,11 @@ export class NameTable<T> {
   *entries(): IterableIterator<readonly [Buffer, T]> {
     yield* entriesOf(this.#root);
   }
+
+  /** The names whose value is not the same object as in `older`; what both tables share is not looked at. */
+  *changesSince(older: NameTable<T>): IterableIterator<Change<T>> {
+    yield* changesOf(older.#root, this.#root);
+  }
 }
 
 function isBranch<T>(slot: Slot<T>): slot is Branch<T> {
@@ -81,6 +93,22 @@ function* entriesOf<T>(slot: Slot<T>): IterableIterator<readonly [Buffer, T]> {
     return;
   }
   for (let entry = slot; entry !== null; entry = entry.next) yield [Buffer.from(entry.key, 'latin1'), entry.value];
+}
+
+function* changesOf<T>(before: Slot<T>, after: Slot<T>): IterableIterator<Change<T>> {
+  if (before === after) return;
+  if (isBranch(before) && isBranch(after)) {
+    for (let index = 0; index < WAYS; index++) yield* changesOf(before[index] ?? null, after[index] ?? null);
+    return;
+  }
+  const old = new Map([...entriesOf(before)].map(([name, value]) => [name.toString('latin1'), value]));
+  for (const [name, value] of entriesOf(after)) {
+    const key = name.toString('latin1');
+    const was = old.get(key) ?? null;
+    old.delete(key);
+    if (was !== value) yield { name, before: was, after: value };
+  }
+  for (const [key, value] of old) yield { name: Buffer.from(key, 'latin1'), before: value, after: null };
 }
 
 /** `branch` with the entry of `key` put in (`present`) or taken out; copies one path. */

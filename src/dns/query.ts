@@ -13,13 +13,18 @@ import { CLASS_ANY, HEADER_BYTES, TYPE } from './record.js';
 const MIN_RECORD_BYTES = 11;
 const ADDITIONAL_COUNT_AT = 10;
 
-/** A well-formed TSIG record (RFC 8945 4.2) as far as a refusal needs it. */
+/** A well-formed TSIG record (RFC 8945 4.2). */
 export interface TsigRecord {
+  /** Where the record begins; it ends with the message. */
+  readonly at: number;
   readonly keyName: Buffer;
   readonly algorithm: Buffer;
   /** Time signed, fudge. */
   readonly timeAndFudge: Buffer;
+  readonly mac: Buffer;
   readonly originalId: number;
+  readonly error: number;
+  readonly otherData: Buffer;
 }
 
 /** What a message says, as far as it could be read. */
@@ -57,7 +62,8 @@ function unreadable(opcode: number): Query {
   return { opcode, qnameEnd: 0, questionEnd: HEADER_BYTES, qtype: 0, qclass: 0, sound: false, edns: null, tsig: null };
 }
 
-interface SpecialRecords {
+/** The two records of a message that speak of the message itself. */
+export interface SpecialRecords {
   readonly edns: Edns | null;
   readonly tsig: TsigRecord | null;
 }
@@ -65,7 +71,7 @@ interface SpecialRecords {
 const NO_SPECIAL_RECORDS: SpecialRecords = { edns: null, tsig: null };
 
 /** Steps over Answer, Authority and Additional; null when one of them has not its form. */
-function readRecords(message: Buffer, start: number): SpecialRecords | null {
+export function readRecords(message: Buffer, start: number): SpecialRecords | null {
   let at = start;
   let edns: Edns | null = null;
   let tsig: TsigRecord | null = null;
@@ -96,7 +102,7 @@ function readRecords(message: Buffer, start: number): SpecialRecords | null {
 }
 
 /** The offset behind the name at `at`, 0 when it is none. A pointer ends it, where one is allowed. */
-function endOfName(message: Buffer, start: number, mayPoint: boolean): number {
+export function endOfName(message: Buffer, start: number, mayPoint: boolean): number {
   let at = start;
   while (at < message.length) {
     const length = message[at] ?? 0;
@@ -109,7 +115,7 @@ function endOfName(message: Buffer, start: number, mayPoint: boolean): number {
 }
 
 /** The plain wire name at `at`, pointers followed: each must lead further back than the last, so that no loop can be. */
-function expandName(message: Buffer, start: number): Buffer | null {
+export function expandName(message: Buffer, start: number): Buffer | null {
   const parts: Buffer[] = [];
   let [at, floor, total] = [start, start, 0];
   while (at < message.length) {
@@ -131,7 +137,7 @@ function expandName(message: Buffer, start: number): Buffer | null {
 }
 
 /** RFC 8945 4.2: class ANY, TTL 0, algorithm, time (6), fudge (2), MAC, original id, error, other data, and nothing behind. */
-function readTsig(message: Buffer, ownerAt: number, ownerEnd: number, end: number): TsigRecord | null {
+export function readTsig(message: Buffer, ownerAt: number, ownerEnd: number, end: number): TsigRecord | null {
   const keyName = expandName(message, ownerAt);
   const dataAt = ownerEnd + 10;
   const algorithmEnd = endOfName(message, dataAt, false);
@@ -140,9 +146,13 @@ function readTsig(message: Buffer, ownerAt: number, ownerEnd: number, end: numbe
   const idAt = algorithmEnd + 10 + message.readUInt16BE(algorithmEnd + 8);
   if (idAt + 6 > end || idAt + 6 + message.readUInt16BE(idAt + 4) !== end) return null;
   return {
+    at: ownerAt,
     keyName,
     algorithm: message.subarray(dataAt, algorithmEnd),
     timeAndFudge: message.subarray(algorithmEnd, algorithmEnd + 8),
+    mac: message.subarray(algorithmEnd + 10, idAt),
     originalId: message.readUInt16BE(idAt),
+    error: message.readUInt16BE(idAt + 2),
+    otherData: message.subarray(idAt + 6, end),
   };
 }

@@ -7,6 +7,7 @@
 import { messageOf } from '../errors.js';
 import { answerQuery, failureReply, rcodeOf } from './answer.js';
 import type { Transport } from './answer.js';
+import type { Reply, TransferStream } from './guarded-answer.js';
 import { LimitedLog } from './limited-log.js';
 import type { DnsLog } from './limited-log.js';
 import { RCODE } from './record.js';
@@ -25,27 +26,33 @@ export interface DnsCounters {
   tcpAccepted: number;
   tcpRefused: number;
   tcpTimeouts: number;
+  /** Zone transfers given to their end. */
+  transfers: number;
 }
 
-export type Answerer = (zone: Zone, message: Buffer, transport: Transport) => Buffer | null;
+export type Answerer = (zone: Zone, message: Buffer, transport: Transport, from: string) => Reply;
 
 export class Responder {
   readonly counters: DnsCounters = {
     udpQueries: 0, tcpQueries: 0, replies: {}, silent: 0, exceptions: 0, socketErrors: 0,
-    tcpOpen: 0, tcpAccepted: 0, tcpRefused: 0, tcpTimeouts: 0,
+    tcpOpen: 0, tcpAccepted: 0, tcpRefused: 0, tcpTimeouts: 0, transfers: 0,
   };
   readonly #zone: () => Zone;
   readonly #log: LimitedLog;
+  readonly #plainLog: DnsLog;
   readonly #answer: Answerer;
 
   constructor(zone: () => Zone, log: DnsLog, answer: Answerer = answerQuery) {
     this.#zone = zone;
     this.#log = new LimitedLog(log);
+    this.#plainLog = log;
     this.#answer = answer;
   }
 
-  /** The reply to send, or null for silence. Never throws. `from` names the sender for the log. */
-  respond(message: Buffer, transport: Transport, from: string): Buffer | null {
+  /** The reply to send, or null for silence. Never throws. `from`: the sender's address. Only TCP gets streams. */
+  respond(message: Buffer, transport: 'udp', from: string): Buffer | null;
+  respond(message: Buffer, transport: Transport, from: string): Reply;
+  respond(message: Buffer, transport: Transport, from: string): Reply {
     const { counters } = this;
     if (transport === 'udp') counters.udpQueries += 1;
     else counters.tcpQueries += 1;
@@ -55,7 +62,7 @@ export class Responder {
       this.#log.write('warn', 'dns message ignored', () => ({ from, transport, bytes: message.length }));
       return null;
     }
-    const rcode = rcodeOf(reply);
+    const rcode = Buffer.isBuffer(reply) ? rcodeOf(reply) : RCODE.NOERROR;
     counters.replies[rcode] = (counters.replies[rcode] ?? 0) + 1;
     if (rcode === RCODE.FORMERR) this.#log.write('warn', 'dns message malformed', () => ({ from, transport, bytes: message.length }));
     return reply;
@@ -67,9 +74,24 @@ export class Responder {
     this.#log.write('warn', 'dns socket error', () => ({ transport, error: messageOf(error) }));
   }
 
-  #tryAnswer(message: Buffer, transport: Transport, from: string): Buffer | null {
+  /** The next message of a transfer, null behind its last one; `failed` when making it failed, which is a bug. */
+  nextOf(stream: TransferStream, from: string): Buffer | null | 'failed' {
     try {
-      return this.#answer(this.#zone(), message, transport);
+      const { done, value } = stream.messages.next();
+      if (done !== true) return value;
+      this.counters.transfers += 1;
+      this.#plainLog.info({ to: from, form: stream.kind, serial: stream.serial, from: stream.from }, 'dns zone transferred');
+      return null;
+    } catch (error) {
+      this.counters.exceptions += 1;
+      this.#log.write('error', 'dns transfer failed', () => ({ from, err: error }));
+      return 'failed';
+    }
+  }
+
+  #tryAnswer(message: Buffer, transport: Transport, from: string): Reply {
+    try {
+      return this.#answer(this.#zone(), message, transport, from);
     } catch (error) {
       this.counters.exceptions += 1;
       const bytes = message.subarray(0, 512);

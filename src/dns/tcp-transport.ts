@@ -3,10 +3,12 @@
  *
  * A connection may be idle for a while between messages; a message that has begun must be whole within its deadline, and so must
  * an answer that the peer does not take: single bytes renew nothing. Connections are capped in all and per address. Queries
- * may be pipelined; while the peer does not read, nothing more of its queries is answered.
+ * may be pipelined; while the peer does not read, nothing more of its queries is answered. A zone transfer is written message by
+ * message, as the peer takes them and with a turn of the event loop after each, so that a big zone holds up nobody.
  */
 import dns2 from 'dns2';
 import type { Socket } from 'node:net';
+import type { TransferStream } from './guarded-answer.js';
 import { HEADER_BYTES } from './record.js';
 import type { Responder } from './responder.js';
 import { MessageFramer } from './tcp-framing.js';
@@ -83,6 +85,8 @@ class Connection {
   readonly #framer = new MessageFramer();
   #pending: Buffer = Buffer.alloc(0);
   #peerEnded = false;
+  #stream: TransferStream | null = null;
+  #turnAhead = false;
   #waiting: Waiting | null = null;
   #timer: NodeJS.Timeout | null = null;
 
@@ -117,10 +121,11 @@ class Connection {
   #work(): void {
     const socket = this.#socket;
     if (socket.destroyed) return;
+    if (this.#stream !== null) return this.#takeTurn();
     let at = 0;
     let answered = false;
     socket.cork();
-    while (at < this.#pending.length && socket.writableLength < MAX_UNREAD_BYTES) {
+    while (this.#stream === null && at < this.#pending.length && socket.writableLength < MAX_UNREAD_BYTES) {
       const taken = this.#framer.take(this.#pending, at);
       at = taken.at;
       if (taken.message === null) continue;
@@ -128,7 +133,8 @@ class Connection {
       if (taken.message.length < HEADER_BYTES) return this.destroy();
       const reply = this.#responder.respond(taken.message, 'tcp', this.#from);
       answered = true;
-      if (reply !== null) socket.write(framed(reply));
+      if (Buffer.isBuffer(reply)) socket.write(framed(reply));
+      else this.#stream = reply;
     }
     socket.uncork();
     this.#pending = this.#pending.subarray(at);
@@ -138,7 +144,11 @@ class Connection {
   /** Chooses what is waited for next. A deadline once set for the rest of a message stays until that message is whole. */
   #settle(answered: boolean): void {
     const socket = this.#socket;
-    if (this.#pending.length > 0) {
+    if (this.#stream !== null) {
+      socket.pause();
+      this.#waitFor('reader', answered);
+      this.#takeTurn();
+    } else if (this.#pending.length > 0) {
       socket.pause();
       this.#waitFor('reader', answered);
     } else if (this.#peerEnded) {
@@ -149,6 +159,30 @@ class Connection {
       socket.resume();
       this.#waitFor(this.#framer.isInside ? 'rest' : 'message', answered);
     }
+  }
+
+  #takeTurn(): void {
+    if (this.#turnAhead) return;
+    this.#turnAhead = true;
+    setImmediate(() => {
+      this.#turnAhead = false;
+      this.#sendNext();
+    });
+  }
+
+  /** Writes one message of the transfer; the pending queries have their turn behind its last one. */
+  #sendNext(): void {
+    const socket = this.#socket;
+    if (this.#stream === null || socket.destroyed || socket.writableLength >= MAX_UNREAD_BYTES) return;
+    const next = this.#responder.nextOf(this.#stream, this.#from);
+    if (next === 'failed') return this.destroy();
+    if (next === null) {
+      this.#stream = null;
+      return this.#work();
+    }
+    socket.write(framed(next));
+    this.#waitFor('reader', true);
+    this.#takeTurn();
   }
 
   #waitFor(what: Waiting, renew = false): void {

@@ -5,7 +5,8 @@
  * whole subtree off). The serial is max(last + 1, unix seconds), so that "who changed last" wins among agents that share no
  * counter, and is raised only when the content changes: an isolated agent answers differently, but its content stays.
  *
- * Invariants: Z1 two masters never share a label, nor take a label of the apex; Z2 `nodes` is empty exactly when `content` is null.
+ * Invariants: Z1 two masters never share a label, nor take a label of the apex; Z2 `nodes` is empty exactly when `content` is null;
+ * Z3 `silence` counts the blocks that it names.
  */
 import { assert, must } from '../assert.js';
 import type { Route } from '../route/route.js';
@@ -50,6 +51,8 @@ export interface Zone {
   readonly apex: NameTable<ZoneNode>;
   readonly blocks: NameTable<MasterBlock>;
   readonly blockOf: ReadonlyMap<string, Buffer>;
+  /** Z3: how many blocks have no content, and how many are muted. */
+  readonly silence: { readonly unready: number; readonly muted: number };
   readonly negativeSoa: NegativeSoa;
 }
 
@@ -69,12 +72,13 @@ export function buildZone(settings: ZoneSettings, masters: readonly string[], la
     apex: apexNodes(settings),
     blocks: NameTable.empty<MasterBlock>(),
     blockOf: new Map(),
+    silence: { unready: 0, muted: 0 },
   }, nextSerial(lastSerial, now));
   const blockOf = new Map<string, Buffer>();
   for (const master of new Set(masters)) {
     const block = emptyBlock(zone, master);
     blockOf.set(master, block.label);
-    zone = { ...zone, blocks: zone.blocks.with(block.label, block) };
+    zone = withBlock(zone, block);
   }
   return { ...zone, blockOf };
 }
@@ -98,7 +102,7 @@ export function addMaster(zone: Zone, master: string, now: Millis): Zone {
   assert(whyNotAddable(zone, master) === null, `Z1: master ${master} has no label of its own`);
   const block = emptyBlock(zone, master);
   const blockOf = new Map(zone.blockOf).set(master, block.label);
-  return bumped({ ...zone, blocks: zone.blocks.with(block.label, block), blockOf }, now);
+  return bumped({ ...withBlock(zone, block), blockOf }, now);
 }
 
 /** The zone without `master`; its names do not exist any more. */
@@ -107,7 +111,8 @@ export function removeMaster(zone: Zone, master: string, now: Millis): Zone {
   if (label === undefined) return zone;
   const blockOf = new Map(zone.blockOf);
   blockOf.delete(master);
-  return bumped({ ...zone, blocks: zone.blocks.without(label), blockOf }, now);
+  const silence = recounted(zone, zone.blocks.get(label), null);
+  return bumped({ ...zone, blocks: zone.blocks.without(label), blockOf, silence }, now);
 }
 
 /** The block of a master; null when it is not monitored. */
@@ -197,7 +202,15 @@ function rebuilt(zone: Zone, block: MasterBlock): MasterBlock {
 }
 
 function withBlock(zone: Zone, block: MasterBlock): Zone {
-  return { ...zone, blocks: zone.blocks.with(block.label, block) };
+  const silence = recounted(zone, zone.blocks.get(block.label), block);
+  return { ...zone, blocks: zone.blocks.with(block.label, block), silence };
+}
+
+/** Z3 after `before` has given way to `after`. */
+function recounted({ silence }: Zone, before: MasterBlock | null, after: MasterBlock | null): Zone['silence'] {
+  const unready = (block: MasterBlock | null): number => Number(block !== null && block.content === null);
+  const muted = (block: MasterBlock | null): number => Number(block?.muted === true);
+  return { unready: silence.unready + unready(after) - unready(before), muted: silence.muted + muted(after) - muted(before) };
 }
 
 function bumped(zone: Zone, now: Millis): Zone {

@@ -14,6 +14,7 @@ import { knownName, labelFaults, wireLabel } from '../dns/name.js';
 import { addressType, RCODE, TYPE } from '../dns/record.js';
 import { askOverUdp } from '../dns/self-query.js';
 import type { SerialStore } from '../dns/serial-store.js';
+import type { TransferService } from '../dns/transfer-service.js';
 import { addMaster, blockFor, buildZone, purgeZone, removeMaster, updateZone, whyNotAddable } from '../dns/zone.js';
 import type { MasterBlock, Zone, ZoneSettings } from '../dns/zone.js';
 import { zoneFaults } from '../dns/zone-settings.js';
@@ -33,6 +34,8 @@ export interface DnsPublisherOptions {
   readonly clock: () => Millis;
   readonly log: DnsLog;
   readonly serials?: SerialStore;
+  /** Told of each change, and closed with the publisher. */
+  readonly transfers?: TransferService | null;
 }
 
 export class DnsPublisher implements Publisher {
@@ -52,6 +55,11 @@ export class DnsPublisher implements Publisher {
     this.#options = options;
     this.#zone = buildZone(settings, masters, options.serials?.load() ?? 0, options.clock());
     this.#saveSerial();
+  }
+
+  /** Who may transfer the zone; null: nobody. */
+  get transfers(): TransferService | null {
+    return this.#options.transfers ?? null;
   }
 
   /** The zone as it is now; listeners ask once per message. */
@@ -113,12 +121,14 @@ export class DnsPublisher implements Publisher {
   async close(): Promise<void> {
     for (const timer of this.#purges.values()) clearTimeout(timer);
     this.#purges.clear();
+    this.transfers?.close();
   }
 
   #swap(zone: Zone): void {
     const raised = zone.serial !== this.#zone.serial;
     this.#zone = zone;
     if (raised) this.#saveSerial();
+    this.transfers?.changed();
   }
 
   // A serial that could not be kept is no reason not to publish: the next start counts on from the clock.

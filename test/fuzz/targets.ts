@@ -5,15 +5,19 @@
  * comes: no exception, no answer that grows beyond its input, the same meaning however the network cuts it.
  */
 import fc from 'fast-check';
-import { answerQuery } from '../../src/dns/answer.js';
+import { addressRange } from '../../src/dns/address-range.js';
+import { Deliveries } from '../../src/dns/deliveries.js';
+import { answerGuarded } from '../../src/dns/guarded-answer.js';
+import type { TransferGate } from '../../src/dns/guarded-answer.js';
 import type { DnsLog } from '../../src/dns/limited-log.js';
 import { Responder } from '../../src/dns/responder.js';
+import { tsigKey } from '../../src/dns/tsig-key.js';
 import { loadConfig } from '../../src/config/load.js';
 import { formatHello, parseHello } from '../../src/sentinel/wire/hello.js';
 import { parseInfo } from '../../src/sentinel/wire/info.js';
 import { RequestDecoder, RespError, RespReplyDecoder } from '../../src/sentinel/wire/resp-decoder.js';
 import { loadSentinelConf, rewriteConf, SENTINEL_KEYS } from '../../src/sentinel/wire/sentinel-conf.js';
-import { sampleZone } from '../unit/dns/ask.js';
+import { NOW, sampleZone } from '../unit/dns/ask.js';
 
 export interface Target<Input = unknown> {
   readonly name: string;
@@ -140,6 +144,13 @@ const conf: Target<string> = {
 };
 
 const zone = sampleZone();
+const gate: TransferGate = {
+  key: tsigKey('key', Buffer.alloc(32, 7)),
+  allow: [addressRange('192.0.2.0/24')],
+  deliveries: new Deliveries(),
+  whyClosed: () => null,
+  clock: () => NOW,
+};
 const SILENCE: DnsLog = { debug: () => undefined, info: () => undefined, warn: () => undefined, error: () => undefined };
 const DNS_WORDS = [
   '\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00', '\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x01', '\x05cache', '\x05redis', '\x08internal',
@@ -157,22 +168,26 @@ const dns: Target<string> = {
     const thrown: unknown[] = [];
     const responder = new Responder(() => zone, SILENCE, (...words) => {
       try {
-        return answerQuery(...words);
+        return answerGuarded(gate, ...words);
       } catch (error) {
         thrown.push(error);
         throw error;
       }
     });
     for (const transport of ['udp', 'tcp'] as const) {
-      const reply = responder.respond(message, transport, 'fuzz');
+      const reply = responder.respond(message, transport, '192.0.2.1');
       if (thrown.length > 0) throw thrown[0];
       if (reply === null) continue;
-      must(reply.length >= 12 && reply.readUInt16BE(0) === message.readUInt16BE(0), 'not a reply to this message');
-      must((reply.readUInt16BE(2) & 0x8000) !== 0, 'a reply that looks like a query');
-      must(reply.length <= (transport === 'udp' ? 4_096 : 65_535), `a reply of ${reply.length} bytes`);
+      for (const each of Buffer.isBuffer(reply) ? [reply] : { [Symbol.iterator]: () => reply.messages }) isReplyTo(message, each, transport);
     }
   },
 };
+
+function isReplyTo(message: Buffer, reply: Buffer, transport: 'udp' | 'tcp'): void {
+  must(reply.length >= 12 && reply.readUInt16BE(0) === message.readUInt16BE(0), 'not a reply to this message');
+  must((reply.readUInt16BE(2) & 0x8000) !== 0, 'a reply that looks like a query');
+  must(reply.length <= (transport === 'udp' ? 4_096 : 65_535), `a reply of ${reply.length} bytes`);
+}
 
 const yaml: Target<string> = {
   name: 'yaml',

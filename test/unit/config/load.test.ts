@@ -6,7 +6,16 @@ import type { LoadOptions } from '../../../src/config/load.js';
 import { LEAVES, variableOf } from '../../../src/config/overrides.js';
 
 const load = (text: string, more: Partial<LoadOptions> = {}) =>
-  loadConfig({ path: '/etc/pointsman/pointsman.yaml', env: {}, read: () => text, ...more });
+  loadConfig({ path: '/etc/pointsman/pointsman.yaml', env: {}, read: (path) => fileOf(path, text), ...more });
+
+const SECRET = Buffer.alloc(32, 7).toString('base64');
+const SECRETS: Readonly<Record<string, string>> = { 'tsig.key': `${SECRET}\n`, 'short.key': 'c2VjcmV0', 'text.key': 'hunter2 is no base64' };
+
+function fileOf(path: string, yaml: string): string {
+  const name = path.split('/').at(-1) ?? '';
+  if (name === 'gone.key') throw new Error('ENOENT');
+  return SECRETS[name] ?? yaml;
+}
 
 function loaded(text: string, more: Partial<LoadOptions> = {}) {
   const result = load(text, more);
@@ -73,7 +82,7 @@ describe('a good file', () => {
         whenIsolated: 'servfail', replicaFallback: false, labels: { 'my.master': 'my-master' }, workers: 0,
         transfer: {
           allow: ['10.0.0.53/32'], notify: [{ host: '10.0.0.53', port: 53 }],
-          tsig: { name: 'key.x.', algorithm: 'hmac-sha256', secretFile: '/etc/pointsman/tsig.key' },
+          tsig: { name: 'key.x.', algorithm: 'hmac-sha256', secretFile: '/etc/pointsman/tsig.key', secret: SECRET },
         },
       },
       consul: {
@@ -90,9 +99,7 @@ describe('a good file', () => {
       journal: { path: '/var/lib/pointsman/journal.ndjson', maxBytes: 1024 * 1024, keep: 2 },
       log: { level: 'debug', format: 'text' },
     });
-    expect(formatFaults(warnings).split('\n')).toEqual(expect.arrayContaining([
-      '/etc/pointsman/pointsman.yaml:17:3 dns.transfer: not served by this version, ignored',
-    ]));
+    expect(warnings).toEqual([]);
   });
 
   test.each(['', '# only a comment\n', '---\n', '{}'])('%j is a file with everything off', (text) => {
@@ -148,6 +155,15 @@ describe('a bad file', () => {
     ['dns: { ns: { ns1.x.: 1.2.3 } }', 'dns.ns["ns1.x."]: bad ip "1.2.3"'],
     ['dns: { workers: 1.5 }', 'dns.workers: bad number 1.5'],
     ['dns: { transfer: { allow: [10.0.0.1], tsig: { name: k } } }', 'dns.transfer.tsig.secret-file: missing'],
+    ['dns: { transfer: { allow: [10.0.0.1], tsig: { name: k, secret-file: gone.key } } }',
+      'pointsman.yaml:1:69 dns.transfer.tsig.secret-file: "gone.key" cannot be read: ENOENT'],
+    ['dns: { transfer: { allow: [10.0.0.1], tsig: { name: k, secret-file: text.key } } }', 'secret-file: "text.key" holds no base64'],
+    ['dns: { transfer: { allow: [10.0.0.1], tsig: { name: k, secret-file: short.key } } }', '"short.key" holds a secret of 6 bytes, expected at least 16'],
+    ['dns: { transfer: { notify: ["10.0.0.1:53"] } }', 'dns.transfer.allow: missing, expected the addresses of the secondaries'],
+    ['dns: { transfer: { allow: [10.0.0.0/33] } }', 'dns.transfer.allow[0]: bad address "10.0.0.0/33", expected ip or ip/prefix'],
+    ['dns: { transfer: { allow: [10.0.0.1], notify: ["ns2.example.org:53"] } }',
+      'dns.transfer.notify[0]: bad address "ns2.example.org:53", expected ip:port or [ipv6]:port'],
+    ['dns: { transfer: { allow: [10.0.0.1], notify: ["10.0.0.1:0"] } }', 'dns.transfer.notify[0]: bad address "10.0.0.1:0"'],
     ['hooks: [{ name: a, command: [page] }]', 'pointsman.yaml:1:30 hooks[0].command[0]: bad path "page", expected an absolute one'],
     ['hooks: [{ name: a, command: [/a], on: [failver] }]', 'hooks[0].on[0]: bad value "failver", expected one of failover, prepared'],
     ['hooks: [{ name: a, command: [/a] }, { name: A, command: [/b] }]', 'hooks[1].name: "A" is there twice'],
