@@ -34,6 +34,8 @@ const TOOLS = [
   { program: 'dnsmasq', debian: 'dnsmasq-base', purposes: ['test'] },
   { program: 'unbound', debian: 'unbound', purposes: ['test'] },
   { program: 'named', debian: 'bind9', purposes: ['test'] },
+  { program: 'named-checkzone', debian: 'bind9-utils', purposes: ['test'] },
+  { program: 'knotd', debian: 'knot', purposes: ['test'] },
 ];
 
 const say = (text) => process.stdout.write(`setup: ${text}\n`);
