@@ -13,7 +13,7 @@ import { removeMaster, updateZone } from '../../src/dns/zone.js';
 import type { Zone } from '../../src/dns/zone.js';
 import { millis } from '../../src/time.js';
 import { route, sampleZone } from '../unit/dns/ask.js';
-import { Lab, MASTER_NAME, NAME, ask, waitFor } from './lab.js';
+import { Lab, MASTER_NAME, NAME, ask, query, waitFor } from './lab.js';
 import type { LabSentinel, RedisNode } from './lab.js';
 import { KEY_NAME, SECRET, SIGNED, checkZone, dig, fetchZone, firstOf, secondaryIn, startBind, startKnot, whyNotHere } from './secondary-lab.js';
 import type { Secondary } from './secondary-lab.js';
@@ -228,5 +228,15 @@ describe('an agent', () => {
     process.stderr.write(`failover: BIND ${Math.round((changed.bind ?? 0) - (changed.agent ?? 0))} ms behind the agent (looked at every 15 ms)\n`);
     const log = (): string => readFileSync(agent.child.logPath, 'utf8');
     await waitFor(() => `an IXFR in the log\n${lab.logs()}`, 5_000, () => /dns zone transferred.*\bixfr\b/.test(log()));
+  });
+
+  withBind('tells BIND of the zone that a SIGHUP has made anew', async () => {
+    const yaml = join(agent.folder, 'pointsman.yaml');
+    writeFileSync(yaml, readFileSync(yaml, 'utf8').replace('ttl: 1s', 'ttl: 2s'));
+    agent.child.kill('SIGHUP');
+    const startMs = performance.now();
+    const ttlAt = async (): Promise<number | undefined> => ((await query(secondary.port, NAME, 'A'))?.answers?.[0] as { ttl?: number } | undefined)?.ttl;
+    await waitFor(() => `the new ttl at BIND\n${lab.logs()}`, 4_000, async () => (await ttlAt()) === 2);
+    process.stderr.write(`SIGHUP: BIND has the new zone after ${Math.round(performance.now() - startMs)} ms\n`);
   });
 });
