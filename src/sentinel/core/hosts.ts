@@ -6,7 +6,7 @@
  */
 import { isIpAddress } from '../wire/ip.js';
 import type { Instance, NodeAddress, SentinelState } from './state.js';
-import { closeLink, instancesOf } from './instance.js';
+import { restartLink, instancesOf } from './instance.js';
 import type { Turn } from './turn.js';
 
 /**
@@ -53,6 +53,5 @@ function moveTo(turn: Turn, instance: Instance, host: string, ip: string): void 
   turn.state.touched.add(instance.kind === 'master' ? instance.name : instance.master);
   // A healthy connection stays, as in stock; one that doesn't answer goes to the new place at once.
   if (link.actPingMs === null) return;
-  closeLink(turn, link);
-  link.lastCommandTryMs = link.lastPubsubTryMs = 0 as typeof link.lastPubsubTryMs;
+  restartLink(turn, link);
 }

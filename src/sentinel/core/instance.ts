@@ -205,6 +205,17 @@ export function closeLink(turn: Turn, link: Link, channel?: ChannelKind): void {
   }
 }
 
+/**
+ * Closes both ends, to be opened again in the next pass: what stood against a connection has changed.
+ *
+ * Divergence D93: stock waits for the rest of the second in which it tried last, and a master that was refused for long may be
+ * failed over meanwhile, with the right password in the settings.
+ */
+export function restartLink(turn: Turn, link: Link): void {
+  closeLink(turn, link);
+  link.lastCommandTryMs = link.lastPubsubTryMs = 0 as Millis;
+}
+
 /** The outside already lost the connection. */
 export function forgetConnection(state: SentinelState, connection: Connection): void {
   const owner = must(state.connections.get(connection.id), 'a link holds a connection that the state does not know');

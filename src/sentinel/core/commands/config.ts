@@ -8,7 +8,7 @@ import { globMatch } from '../../wire/glob.js';
 import type { ServerIdentity } from '../../wire/identity.js';
 import { isIn } from '../../wire/identity.js';
 import { bulkMap } from '../../wire/resp-value.js';
-import { closeLink } from '../instance.js';
+import { restartLink } from '../instance.js';
 import type { LogLevelName, Settings } from '../state.js';
 import type { Turn } from '../turn.js';
 import { touch } from '../turn.js';
@@ -113,7 +113,7 @@ function set(turn: Turn, args: readonly string[]): Outcome {
 
 function dropPeers(turn: Turn): void {
   for (const master of turn.state.masters.values()) {
-    for (const peer of master.peers.values()) closeLink(turn, peer.link);
+    for (const peer of master.peers.values()) restartLink(turn, peer.link);
     touch(turn, master.name);
   }
 }

@@ -4,7 +4,7 @@
  * What comes before a bad option stays applied, announced and saved, as in stock. Mirrors sentinelSetCommand.
  */
 import { CAUTION_KEYS } from '../caution/settings.js';
-import { closeLink, instancesOf } from '../instance.js';
+import { restartLink, instancesOf } from '../instance.js';
 import type { Master } from '../state.js';
 import type { Turn } from '../turn.js';
 import { announce, touch } from '../turn.js';
@@ -62,7 +62,7 @@ const credentialOption = (assign: (master: Master, value: string | null) => void
   count: 1,
   apply({ turn, master, values: [value = ''] }) {
     assign(master, value === '' ? null : value);
-    for (const node of instancesOf(master)) if (node.kind !== 'sentinel') closeLink(turn, node.link);
+    for (const node of instancesOf(master)) if (node.kind !== 'sentinel') restartLink(turn, node.link);
     return null;
   },
 });
