@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // setup: makes a fresh clone ready for `demo`, `test` or `build`, and does nothing (fast) when it already is.
 //
-//   node scripts/setup.mjs [--for demo|test|build]
+//   node scripts/setup.mjs [--for demo|test|bench|build]
 //
 // Steps: Node's version, npm packages, dist/, Debian packages. Each keeps a stamp or looks for the thing itself, so
 // the order of runs does not matter. Plain Node without packages, since it runs before `npm ci`. Where it may not
@@ -22,7 +22,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 
 /** Program looked for, Debian package that brings it, purposes that need it. */
 const TOOLS = [
-  { program: 'redis-server', debian: 'redis-server', purposes: ['demo', 'test'] },
+  { program: 'redis-server', debian: 'redis-server', purposes: ['demo', 'test', 'bench'] },
   { program: 'redis-cli', debian: 'redis-tools', purposes: ['test'] },
   { program: 'redis-sentinel', debian: 'redis-sentinel', purposes: ['test'] },
   { program: 'dig', debian: 'dnsutils', purposes: ['test'] },
@@ -33,9 +33,12 @@ const TOOLS = [
   { program: 'ndptool', debian: 'libndp-tools', purposes: ['test'] },
   { program: 'dnsmasq', debian: 'dnsmasq-base', purposes: ['test'] },
   { program: 'unbound', debian: 'unbound', purposes: ['test'] },
-  { program: 'named', debian: 'bind9', purposes: ['test'] },
+  { program: 'named', debian: 'bind9', purposes: ['test', 'bench'] },
+  { program: 'dnsperf', debian: 'dnsperf', purposes: ['bench'] },
   { program: 'named-checkzone', debian: 'bind9-utils', purposes: ['test'] },
   { program: 'knotd', debian: 'knot', purposes: ['test'] },
+  { program: 'kdig', debian: 'knot-dnsutils', purposes: ['test'] },
+  { program: 'drill', debian: 'ldnsutils', purposes: ['test'] },
 ];
 
 const say = (text) => process.stdout.write(`setup: ${text}\n`);
@@ -203,8 +206,8 @@ function installTools(purpose) {
 function purposeFrom(argv) {
   if (argv.length === 0) return 'build';
   const [flag, purpose] = argv;
-  if (flag === '--for' && argv.length === 2 && ['demo', 'test', 'build'].includes(purpose)) return purpose;
-  return give(EXIT_USAGE, 'usage: node scripts/setup.mjs [--for demo|test|build]');
+  if (flag === '--for' && argv.length === 2 && ['demo', 'test', 'bench', 'build'].includes(purpose)) return purpose;
+  return give(EXIT_USAGE, 'usage: node scripts/setup.mjs [--for demo|test|bench|build]');
 }
 
 const purpose = purposeFrom(process.argv.slice(2));

@@ -1,7 +1,7 @@
 /**
  * Wiring: builds the parts of one agent and starts and stops them in order. Nothing is decided here.
  *
- * Order of the start: outputs, ports (RESP, DNS, admin), state file, then the sentinel. The reverse at the stop; what was
+ * Order of the start: outputs, ports (DNS, RESP, admin), state file, then the sentinel. The reverse at the stop; what was
  * published stays (fail static).
  */
 import { randomBytes } from 'node:crypto';
@@ -16,7 +16,10 @@ import { must } from './assert.js';
 import type { DnsSection, PointsmanConfig } from './config/config.js';
 import type { DnsListeners } from './dns/listeners.js';
 import { startDnsListeners } from './dns/listeners.js';
+import type { WorkerService } from './dns/workers/messages.js';
+import { WorkerPool } from './dns/workers/worker-pool.js';
 import type { Zone } from './dns/zone.js';
+import { workerServiceOf } from './dns-wiring.js';
 import { EXIT, FatalError, messageOf } from './errors.js';
 import type { Log } from './log.js';
 import type { Outputs, OutputsWiring } from './outputs.js';
@@ -72,6 +75,7 @@ export class Agent {
   /** Whose zone is answered from; on a reload the new one takes over when it knows what the old one knew. */
   #served: DnsPublisher | null;
   #listeners: DnsListeners | null = null;
+  #workers: WorkerPool | null = null;
   /** Until a command changes them, the lines of the file and its includes say it all. */
   #usersChanged = false;
   #admin: AdminServer | null = null;
@@ -89,6 +93,7 @@ export class Agent {
       ...{ state, stateFile: file.path, log },
       listeners: () => this.#listeners?.addresses ?? [],
       reconciler: () => this.#reconciler,
+      followersOf: (publisher) => (publisher === this.#served ? this.#workers : null),
       onScriptFailure: (path, signal, exitCode) => this.sentinel.dispatch({ kind: 'scriptFailed', path, signal, exitCode }),
     };
     this.#outputs = makeOutputs(this.#wiring, config);
@@ -143,9 +148,10 @@ export class Agent {
   /** Opens everything and begins to monitor. Rejects with FatalError; nothing is left open then. */
   async start(): Promise<void> {
     try {
+      // Before anybody can command: what is published then is read back from here.
+      await this.#openDns();
       const bound = await this.#server.listen();
       for (const address of bound) this.#log.info({ address: formatAddress({ host: address.address, port: address.port }) }, 'sentinel listens');
-      await this.#openDns();
       await this.#openAdmin();
       await this.#claimStateFile();
     } catch (fault) {
@@ -160,6 +166,7 @@ export class Agent {
     await this.sentinel.stop();
     await this.#reconciler.close();
     await this.#listeners?.close();
+    this.#workers?.close();
     await this.#admin?.close();
     await this.#server.close();
     await this.#journal.close();
@@ -177,8 +184,20 @@ export class Agent {
 
   async #openDns(): Promise<void> {
     const section = this.#outputs.config?.dns ?? null;
+    if (section !== null && section.workers > 0) await this.#startWorkers(section.workers);
     if (section !== null) this.#listeners = await this.#listenDns(section);
     this.#served?.transfers?.open();
+  }
+
+  async #startWorkers(count: number): Promise<void> {
+    const startedAt = now();
+    const zone = (): Zone => must(this.#served, 'dns workers without a zone').zone();
+    const service = (): WorkerService => workerServiceOf(must(this.#outputs.config?.dns, 'dns workers without their settings'), startedAt);
+    this.#workers = new WorkerPool(count, () => ({ zone: zone(), service: service() }), this.#log.child({ part: 'dns' }));
+    await this.#workers.start().catch((error: unknown) => {
+      throw new FatalError('LISTEN_FAILED', `dns workers cannot begin: ${messageOf(error)}`, EXIT.portInUse, {}, { cause: error });
+    });
+    this.#log.info({ workers: count }, 'dns workers answer udp');
   }
 
   async #listenDns(section: DnsSection): Promise<DnsListeners> {
@@ -187,6 +206,8 @@ export class Agent {
       listen: section.listen.map(formatAddress),
       zone,
       gate: () => this.#served?.transfers?.gate ?? null,
+      rateLimit: () => this.#served?.rateLimit ?? null,
+      workers: this.#workers,
       log: this.#log.child({ part: 'dns' }),
     });
     for (const address of listeners.addresses) this.#log.info({ address: formatAddress(address), zone: section.zone }, 'dns listens');
@@ -199,7 +220,7 @@ export class Agent {
     const status = (): AgentStatus => statusOf(this.sentinel.state, this.#reconciler.status(), this.sentinel.missingRights);
     const pages = {
       ...{ status, feed: this.#feed },
-      counters: () => ({ silentFailovers: this.sentinel.state.silentCounters }),
+      counters: () => ({ silentFailovers: this.sentinel.state.silentCounters, dns: this.#listeners?.counters ?? null }),
       publish: (master: string, force: boolean) => this.#publishAgain(master, force),
     };
     this.#admin = await startAdminServer(section.listen, pages, this.#log.child({ part: 'admin' }));
@@ -250,12 +271,14 @@ export class Agent {
     this.#served ??= dns;
     await this.#reconciler.replace(publishersOf(this.#outputs));
     this.#served = dns ?? this.#served;
+    if (dns !== null) await this.#workers?.replaced();
     await oldListeners?.close();
     this.#served = dns;
     // Not before: who is told of the new zone must find it.
     dns?.transfers?.open();
     const fixed = ['sentinel', 'admin', 'journal'] as const;
     const waiting: string[] = fixed.filter((section) => !isSame(before.config?.[section], config[section]));
+    if ((before.config?.dns?.workers ?? 0) !== (config.dns?.workers ?? 0)) waiting.push('dns.workers');
     return before.config?.log.format === config.log.format ? waiting : [...waiting, 'log.format'];
   }
 

@@ -10,12 +10,13 @@ import type { DnsSection, PointsmanConfig } from './config/config.js';
 import { makeConsulPublisher } from './consul-wiring.js';
 import { FileSerialStore } from './dns/serial-store.js';
 import { TransferService } from './dns/transfer-service.js';
-import { transferSettingsOf, zoneSettingsOf } from './dns-wiring.js';
+import { rateLimitOf, transferSettingsOf, zoneSettingsOf } from './dns-wiring.js';
 import type { Hooks } from './hooks-wiring.js';
 import { makeHooks } from './hooks-wiring.js';
 import type { Log } from './log.js';
 import type { ConsulPublisher } from './publishers/consul/consul-publisher.js';
 import { DnsPublisher } from './publishers/dns-publisher.js';
+import type { ZoneFollowers } from './publishers/dns-publisher.js';
 import { MappedPublisher } from './publishers/mapped-publisher.js';
 import type { Publisher } from './publishers/publisher.js';
 import type { Reconciler } from './publishers/reconciler.js';
@@ -31,6 +32,8 @@ export interface OutputsWiring {
   readonly stateFile: string;
   readonly listeners: () => readonly BoundAddress[];
   readonly reconciler: () => Reconciler;
+  /** Who answers from this publisher's zone beside the agent itself. */
+  readonly followersOf: (publisher: DnsPublisher) => ZoneFollowers | null;
   readonly onScriptFailure: (path: string, signal: number, exitCode: number) => void;
   readonly log: Log;
 }
@@ -82,7 +85,7 @@ export function makeOutputs(wiring: OutputsWiring, config: PointsmanConfig | nul
   };
 }
 
-function makeDns({ state, stateFile, listeners, log }: OutputsWiring, section: DnsSection | null, config: PointsmanConfig | null): DnsPublisher | null {
+function makeDns({ state, stateFile, listeners, followersOf, log }: OutputsWiring, section: DnsSection | null, config: PointsmanConfig | null): DnsPublisher | null {
   if (section === null || config === null) return null;
   const clock = (): Millis => millis(Date.now());
   const dnsLog = log.child({ part: 'dns' });
@@ -95,6 +98,8 @@ function makeDns({ state, stateFile, listeners, log }: OutputsWiring, section: D
     log: dnsLog,
     serials: new FileSerialStore(`${stateFile}.dns-serial`),
     transfers: transfer === null ? null : new TransferService(transfer, () => publisher.zone(), clock, dnsLog),
+    rateLimit: rateLimitOf(section),
+    followers: followersOf,
   });
   return publisher;
 }

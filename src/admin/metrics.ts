@@ -9,6 +9,23 @@ import type { AgentStatus, MasterStatus } from './status.js';
 /** What the process has counted since its start. */
 export interface AgentCounters {
   readonly silentFailovers: { readonly prepare: number; readonly done: number; readonly abort: number };
+  /** Of all DNS listeners; null without the DNS. Replies by the rcode of their header. */
+  readonly dns: DnsCounts | null;
+}
+
+export interface DnsCounts {
+  readonly udpQueries: number;
+  readonly tcpQueries: number;
+  readonly replies: Readonly<Record<number, number>>;
+  readonly silent: number;
+  readonly slipped: number;
+  readonly dropped: number;
+  readonly exceptions: number;
+  readonly socketErrors: number;
+  readonly tcpOpen: number;
+  readonly tcpRefused: number;
+  readonly tcpTimeouts: number;
+  readonly transfers: number;
 }
 
 type Gauges = ReturnType<typeof makeGauges>;
@@ -38,11 +55,29 @@ function makeGauges(registry: Registry) {
   };
 }
 
+const RCODE_NAMES = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED'];
+
+function makeDnsMetrics(registry: Registry) {
+  const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> =>
+    new Counter({ name: `pointsman_dns_${name}_total`, help, labelNames: [...labelNames], registers: [registry] });
+  return {
+    queries: counter('queries', 'messages received', ['transport']),
+    replies: counter('replies', 'replies by rcode, before any limit', ['rcode']),
+    ignored: counter('ignored', 'messages that deserve no reply', []),
+    limited: counter('limited', 'replies beyond dns.rate-limit', ['how']),
+    errors: counter('errors', 'exception: a fault of ours; socket: what strangers cause, too', ['kind']),
+    transfers: counter('transfers', 'zone transfers given to their end', []),
+    closed: counter('tcp_closed', 'TCP connections refused, or closed for their slowness', ['why']),
+    open: new Gauge({ name: 'pointsman_dns_tcp_open', help: 'TCP connections now', registers: [registry] }),
+  };
+}
+
 /** One page of metrics. `status` and `counters` are asked at each question. */
 export class Metrics {
   readonly #registry = new Registry();
   readonly #gauges: Gauges;
   readonly #moves: Counter<'step'>;
+  readonly #dns: ReturnType<typeof makeDnsMetrics>;
 
   constructor(
     readonly status: () => AgentStatus,
@@ -50,6 +85,7 @@ export class Metrics {
   ) {
     collectDefaultMetrics({ register: this.#registry });
     this.#gauges = makeGauges(this.#registry);
+    this.#dns = makeDnsMetrics(this.#registry);
     this.#moves = new Counter({
       name: 'pointsman_silent_failovers_total',
       help: 'silent failovers prepared, done and aborted, as INFO counts them',
@@ -69,9 +105,28 @@ export class Metrics {
     this.#gauges.epoch.set(view.sentinel.epoch);
     this.#gauges.tilt.set(Number(view.sentinel.tilt));
     for (const master of view.masters) this.#setMaster(master);
+    const { silentFailovers, dns } = this.counters();
     this.#moves.reset();
-    for (const [step, count] of Object.entries(this.counters().silentFailovers)) this.#moves.inc({ step }, count);
+    for (const [step, count] of Object.entries(silentFailovers)) this.#moves.inc({ step }, count);
+    for (const metric of Object.values(this.#dns)) metric.reset();
+    if (dns !== null) this.#setDns(dns);
     return await this.#registry.metrics();
+  }
+
+  #setDns(counts: DnsCounts): void {
+    const { queries, replies, ignored, limited, errors, transfers, closed, open } = this.#dns;
+    queries.inc({ transport: 'udp' }, counts.udpQueries);
+    queries.inc({ transport: 'tcp' }, counts.tcpQueries);
+    for (const [rcode, count] of Object.entries(counts.replies)) replies.inc({ rcode: RCODE_NAMES[Number(rcode)] ?? rcode }, count);
+    ignored.inc(counts.silent);
+    limited.inc({ how: 'truncated' }, counts.slipped);
+    limited.inc({ how: 'dropped' }, counts.dropped);
+    errors.inc({ kind: 'exception' }, counts.exceptions);
+    errors.inc({ kind: 'socket' }, counts.socketErrors);
+    transfers.inc(counts.transfers);
+    closed.inc({ why: 'refused' }, counts.tcpRefused);
+    closed.inc({ why: 'slow' }, counts.tcpTimeouts);
+    open.set(counts.tcpOpen);
   }
 
   #setMaster(view: MasterStatus): void {

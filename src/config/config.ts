@@ -55,7 +55,9 @@ export interface DnsSection {
   /** A master's name → the label it gets instead of the one made from its name. */
   readonly labels: Readonly<Record<string, string>>;
   readonly transfer: TransferSection | null;
-  /** Threads that answer UDP; 0 = the main thread alone. */
+  /** Of UDP replies; null = none. */
+  readonly rateLimit: RateLimitSection | null;
+  /** Processes that answer UDP; 0 = the agent itself. */
   readonly workers: number;
 }
 
@@ -63,6 +65,15 @@ export interface NameServer {
   readonly name: string;
   /** Empty only for a name outside the zone. */
   readonly addresses: readonly string[];
+}
+
+export interface RateLimitSection {
+  /** To one network (IPv4 /24, IPv6 /56). */
+  readonly responsesPerSecond: number;
+  /** Each how many-eth reply beyond the limit goes out truncated; 0 = none. */
+  readonly slip: number;
+  /** `ip/prefix` of those that are never limited. */
+  readonly exempt: readonly string[];
 }
 
 export interface TransferSection {

@@ -33,9 +33,6 @@ export type LoadedConfig =
   | { readonly kind: 'ok'; readonly config: PointsmanConfig; readonly warnings: readonly ConfigFault[] }
   | { readonly kind: 'faults'; readonly faults: readonly ConfigFault[] };
 
-/** Blocks that are read and checked, but that nothing serves yet. */
-const NOT_SERVED: readonly (readonly string[])[] = [['dns', 'workers']];
-
 /** Reads, overrides and checks the whole configuration. Never throws for what a user wrote. */
 export function loadConfig({ path, env, read, flags = {} }: LoadOptions): LoadedConfig {
   const file = path ?? 'pointsman.yaml';
@@ -67,9 +64,6 @@ export function loadConfig({ path, env, read, flags = {} }: LoadOptions): Loaded
   if (!checked.success || secret.kind === 'misfit' || faults.length > 0) return { kind: 'faults', faults: faults.sort(byPlace) };
 
   const warnings = environment.unknown.map(({ name, message }): ConfigFault => fromOutside(`env ${name}`, '', message));
-  for (const unserved of NOT_SERVED.filter((candidate) => isSet(raw, candidate))) {
-    warnings.push(place(unserved, 'not served by this version, ignored', 'key'));
-  }
   return { kind: 'ok', config: toConfig(checked.data, consul.read, secret.text, folder), warnings };
 }
 
@@ -119,11 +113,6 @@ function valueAt(raw: unknown, path: readonly string[]): unknown {
   let value = raw;
   for (const key of path) value = typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[key] : undefined;
   return value;
-}
-
-function isSet(raw: unknown, path: readonly string[]): boolean {
-  const value = valueAt(raw, path);
-  return value !== undefined && value !== 0 && !(Array.isArray(value) && value.length === 0);
 }
 
 type ConsulDefaults = Omit<ConsulSection, 'mode' | 'service' | 'kvPrefix'>;
@@ -176,7 +165,7 @@ function toConfig(file: CheckedFile, consul: ConsulDefaults, secret: string, fol
 }
 
 function toDns(dns: NonNullable<CheckedFile['dns']>, absolute: (path: string) => string, secret: string): DnsSection {
-  const { transfer } = dns;
+  const { transfer, 'rate-limit': limit } = dns;
   return {
     listen: dns.listen,
     zone: dns.zone,
@@ -196,6 +185,7 @@ function toDns(dns: NonNullable<CheckedFile['dns']>, absolute: (path: string) =>
         secret,
       },
     },
+    rateLimit: limit === undefined ? null : { responsesPerSecond: limit['responses-per-second'], slip: limit.slip, exempt: limit.exempt },
     workers: dns.workers,
   };
 }

@@ -139,6 +139,12 @@ const TRANSFER = block({
   tsig: TSIG.optional(),
 });
 
+const RATE_LIMIT = block({
+  'responses-per-second': required('number', read.integer(1, 1_000_000), 'how many replies one network gets per second'),
+  slip: setting('number', read.integer(0, 10), 2),
+  exempt: list(read.ipPrefix, []),
+});
+
 const DNS = block({
   listen: atLeastOne(read.listenAddress, [{ host: '0.0.0.0', port: 5353 }, { host: '::', port: 5353 }], 'an address to listen on'),
   zone: setting('word', read.zone, 'redis.internal.'),
@@ -149,6 +155,7 @@ const DNS = block({
   'replica-fallback': setting('flag', read.flag, true),
   labels: map(read.text, read.label),
   transfer: TRANSFER.optional(),
+  'rate-limit': RATE_LIMIT.optional(),
   workers: setting('number', read.integer(0, 64), 0),
 });
 

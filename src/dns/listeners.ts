@@ -3,7 +3,7 @@
  *
  * Port 0 picks a port that is free for both. IPv6 sockets take IPv6 only, so that `0.0.0.0` and `[::]` can share a port.
  */
-import type { Server } from 'node:net';
+import type { AddressInfo, Server } from 'node:net';
 import { once } from 'node:events';
 import { AgentError, EXIT, FatalError, messageOf } from '../errors.js';
 import { answerQuery } from './answer.js';
@@ -11,7 +11,8 @@ import { answerGuarded } from './guarded-answer.js';
 import type { TransferGate } from './guarded-answer.js';
 import { parseListenAddress } from './ip.js';
 import type { DnsLog } from './limited-log.js';
-import { Responder } from './responder.js';
+import type { RateLimit } from './rate-limit.js';
+import { Responder, sumOf } from './responder.js';
 import type { Answerer, DnsCounters } from './responder.js';
 import { DEFAULT_TCP_LIMITS, TcpTransport } from './tcp-transport.js';
 import type { TcpLimits } from './tcp-transport.js';
@@ -26,6 +27,7 @@ export interface BoundAddress {
 
 export interface DnsListeners {
   readonly addresses: readonly BoundAddress[];
+  /** As they are now, of all processes. */
   readonly counters: Readonly<DnsCounters>;
   /** Frees the ports and ends all connections; may be called again. */
   close(): Promise<void>;
@@ -38,14 +40,26 @@ export interface ListenOptions {
   readonly zone: () => Zone;
   /** Who may transfer the zone, asked once per message; absent or null: nobody, and no key is shared. */
   readonly gate?: () => TransferGate | null;
+  /** Asked once per UDP reply; absent or null: no limit. */
+  readonly rateLimit?: () => RateLimit | null;
+  /** Who answers UDP instead of this process. */
+  readonly workers?: UdpWorkers | null;
   readonly log: DnsLog;
   readonly tcpLimits?: TcpLimits;
 }
 
+/** Other processes that listen for UDP, all on the same sockets. */
+export interface UdpWorkers {
+  /** Rejects with the error of the socket. */
+  open(address: BoundAddress): Promise<void>;
+  shut(address: BoundAddress): Promise<void>;
+  counters(): DnsCounters;
+}
+
 interface Pair {
-  readonly udp: UdpTransport;
   readonly tcp: TcpTransport;
   readonly bound: BoundAddress;
+  readonly closeUdp: () => Promise<void>;
 }
 
 const PORT_PICKS = 20;
@@ -56,14 +70,14 @@ const PORT_PICKS = 20;
  * Rejects with FatalError PORT_IN_USE or LISTEN_FAILED (address not on this host, no right to the port), with nothing left open.
  */
 export async function startDnsListeners(options: ListenOptions): Promise<DnsListeners> {
-  const { gate } = options;
+  const { gate, workers = null } = options;
   const answer: Answerer = gate === undefined
     ? answerQuery
     : (zone, message, transport, from) => answerGuarded(gate(), zone, message, transport, from);
-  const responder = new Responder(options.zone, options.log, answer);
+  const responder = new Responder(options.zone, options.log, answer, options.rateLimit);
   const pairs: Pair[] = [];
   try {
-    for (const text of options.listen) pairs.push(await openPair(text, responder, options.tcpLimits ?? DEFAULT_TCP_LIMITS));
+    for (const text of options.listen) pairs.push(await openPair(text, responder, options.tcpLimits ?? DEFAULT_TCP_LIMITS, workers));
   } catch (error) {
     await Promise.all(pairs.map(closePair));
     throw error;
@@ -71,7 +85,9 @@ export async function startDnsListeners(options: ListenOptions): Promise<DnsList
   let closing: Promise<unknown> | null = null;
   return {
     addresses: pairs.map(({ bound }) => bound),
-    counters: responder.counters,
+    get counters() {
+      return workers === null ? responder.counters : sumOf([responder.counters, workers.counters()]);
+    },
     close: async () => {
       closing ??= Promise.all(pairs.map(closePair));
       await closing;
@@ -79,20 +95,32 @@ export async function startDnsListeners(options: ListenOptions): Promise<DnsList
   };
 }
 
-async function openPair(text: string, responder: Responder, limits: TcpLimits): Promise<Pair> {
+async function openPair(text: string, responder: Responder, limits: TcpLimits, workers: UdpWorkers | null): Promise<Pair> {
   const address = parseListenAddress(text);
   if (address === null) throw new AgentError('CONFIG_INVALID', `dns cannot listen on ${text}: no ip address with a port`);
   for (let pick = 1; ; pick++) {
-    const udp = await bindUdp(address.host, address.port, text, responder);
-    const bound = { host: address.host, port: udp.address().port };
+    const tcp = await listenTcp(address, text, responder, limits);
+    const bound = { host: address.host, port: (tcp.address() as AddressInfo).port };
     try {
-      return { udp, tcp: await listenTcp(bound, text, responder, limits), bound };
+      return { tcp, bound, closeUdp: await openUdp(bound, text, responder, workers) };
     } catch (error) {
-      await closeUdp(udp);
+      await closeTcp(tcp);
       const taken = error instanceof AgentError && error.code === 'PORT_IN_USE';
       if (address.port !== 0 || !taken || pick === PORT_PICKS) throw error;
     }
   }
+}
+
+/** Resolves to what closes it. */
+async function openUdp(bound: BoundAddress, text: string, responder: Responder, workers: UdpWorkers | null): Promise<() => Promise<void>> {
+  if (workers === null) {
+    const udp = await bindUdp(bound.host, bound.port, text, responder);
+    return () => closeUdp(udp);
+  }
+  await workers.open(bound).catch((error: unknown) => {
+    throw listenError(error, text);
+  });
+  return () => workers.shut(bound);
 }
 
 async function bindUdp(host: string, port: number, text: string, responder: Responder): Promise<UdpTransport> {
@@ -133,10 +161,10 @@ function listenError(error: unknown, text: string): FatalError {
   return new FatalError('LISTEN_FAILED', `dns cannot listen on ${text}: ${reason}`, EXIT.portInUse, context, { cause: error });
 }
 
-async function closePair({ udp, tcp }: Pair): Promise<void> {
+async function closePair({ closeUdp: close, tcp }: Pair): Promise<void> {
   const closed = closeTcp(tcp);
   tcp.destroyConnections();
-  await Promise.all([closeUdp(udp), closed]);
+  await Promise.all([close(), closed]);
 }
 
 function closeUdp(udp: UdpTransport): Promise<void> {

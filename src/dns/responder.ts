@@ -10,6 +10,8 @@ import type { Transport } from './answer.js';
 import type { Reply, TransferStream } from './guarded-answer.js';
 import { LimitedLog } from './limited-log.js';
 import type { DnsLog } from './limited-log.js';
+import type { RateLimit } from './rate-limit.js';
+import { slipOf } from './rate-limit.js';
 import { RCODE } from './record.js';
 import type { Zone } from './zone.js';
 
@@ -28,25 +30,45 @@ export interface DnsCounters {
   tcpTimeouts: number;
   /** Zone transfers given to their end. */
   transfers: number;
+  /** Replies beyond the rate limit: sent truncated, and not sent. */
+  slipped: number;
+  dropped: number;
+}
+
+export function freshCounters(): DnsCounters {
+  return {
+    udpQueries: 0, tcpQueries: 0, replies: {}, silent: 0, exceptions: 0, socketErrors: 0,
+    tcpOpen: 0, tcpAccepted: 0, tcpRefused: 0, tcpTimeouts: 0, transfers: 0, slipped: 0, dropped: 0,
+  };
+}
+
+/** Of several processes, as if one had counted. */
+export function sumOf(all: readonly DnsCounters[]): DnsCounters {
+  const sum = freshCounters();
+  for (const { replies, ...counts } of all) {
+    for (const [rcode, count] of Object.entries(replies)) sum.replies[Number(rcode)] = (sum.replies[Number(rcode)] ?? 0) + count;
+    for (const name of Object.keys(counts) as (keyof typeof counts)[]) sum[name] += counts[name];
+  }
+  return sum;
 }
 
 export type Answerer = (zone: Zone, message: Buffer, transport: Transport, from: string) => Reply;
 
 export class Responder {
-  readonly counters: DnsCounters = {
-    udpQueries: 0, tcpQueries: 0, replies: {}, silent: 0, exceptions: 0, socketErrors: 0,
-    tcpOpen: 0, tcpAccepted: 0, tcpRefused: 0, tcpTimeouts: 0, transfers: 0,
-  };
+  readonly counters = freshCounters();
   readonly #zone: () => Zone;
   readonly #log: LimitedLog;
   readonly #plainLog: DnsLog;
   readonly #answer: Answerer;
+  readonly #rateLimit: () => RateLimit | null;
 
-  constructor(zone: () => Zone, log: DnsLog, answer: Answerer = answerQuery) {
+  /** `rateLimit` is asked per message, so that one with other settings can take over. */
+  constructor(zone: () => Zone, log: DnsLog, answer: Answerer = answerQuery, rateLimit: () => RateLimit | null = () => null) {
     this.#zone = zone;
     this.#log = new LimitedLog(log);
     this.#plainLog = log;
     this.#answer = answer;
+    this.#rateLimit = rateLimit;
   }
 
   /** The reply to send, or null for silence. Never throws. `from`: the sender's address. Only TCP gets streams. */
@@ -65,7 +87,19 @@ export class Responder {
     const rcode = Buffer.isBuffer(reply) ? rcodeOf(reply) : RCODE.NOERROR;
     counters.replies[rcode] = (counters.replies[rcode] ?? 0) + 1;
     if (rcode === RCODE.FORMERR) this.#log.write('warn', 'dns message malformed', () => ({ from, transport, bytes: message.length }));
-    return reply;
+    return transport === 'udp' && Buffer.isBuffer(reply) ? this.#limited(reply, from) : reply;
+  }
+
+  #limited(reply: Buffer, from: string): Buffer | null {
+    const verdict = this.#rateLimit()?.judge(from) ?? 'send';
+    if (verdict === 'send') return reply;
+    this.#log.write('warn', 'dns replies limited', () => ({ from }));
+    if (verdict === 'slip') {
+      this.counters.slipped += 1;
+      return slipOf(reply);
+    }
+    this.counters.dropped += 1;
+    return null;
   }
 
   /** Notes a failed send or socket error; strangers can cause these, so the log is limited. */

@@ -107,12 +107,7 @@ export function addMaster(zone: Zone, master: string, now: Millis): Zone {
 
 /** The zone without `master`; its names do not exist any more. */
 export function removeMaster(zone: Zone, master: string, now: Millis): Zone {
-  const label = zone.blockOf.get(master);
-  if (label === undefined) return zone;
-  const blockOf = new Map(zone.blockOf);
-  blockOf.delete(master);
-  const silence = recounted(zone, zone.blocks.get(label), null);
-  return bumped({ ...zone, blocks: zone.blocks.without(label), blockOf, silence }, now);
+  return zone.blockOf.has(master) ? bumped(withoutBlock(zone, master), now) : zone;
 }
 
 /** The block of a master; null when it is not monitored. */
@@ -149,6 +144,30 @@ export function purgeZone(zone: Zone, master: string, now: Millis): Zone {
   const retired = block?.retired.filter(({ until }) => until > now) ?? [];
   if (block === null || retired.length === block.retired.length) return zone;
   return bumped(withBlock(zone, rebuilt(zone, { ...block, retired })), now);
+}
+
+/** What is known of one master; with the settings it says all that its block holds. */
+export type BlockFacts = Pick<MasterBlock, 'master' | 'order' | 'muted' | 'content' | 'retired'>;
+
+/** The zone that has exactly these blocks, under this serial: as another process built it. */
+export function restoreZone(settings: ZoneSettings, serial: number, blocks: readonly BlockFacts[]): Zone {
+  const empty = withSerial(buildZone(settings, [], 0, 0 as Millis), serial);
+  const blockOf = new Map(blocks.map(({ master }) => [master, emptyBlock(empty, master).label]));
+  return blocks.reduce<Zone>((zone, block) => placeBlock(zone, serial, block), { ...empty, blockOf });
+}
+
+/** The zone with this block in the place of the one that the master had, if any. */
+export function placeBlock(zone: Zone, serial: number, facts: BlockFacts): Zone {
+  const { label } = emptyBlock(zone, facts.master);
+  const blockOf = zone.blockOf.has(facts.master) ? zone.blockOf : new Map(zone.blockOf).set(facts.master, label);
+  const next = withBlock({ ...zone, blockOf }, rebuilt(zone, { ...facts, label, nodes: NameTable.empty() }));
+  return zone.serial === serial ? next : withSerial(next, serial);
+}
+
+/** The zone without that master, if it had it, under this serial. */
+export function dropBlock(zone: Zone, serial: number, master: string): Zone {
+  const next = zone.blockOf.has(master) ? withoutBlock(zone, master) : zone;
+  return zone.serial === serial ? next : withSerial(next, serial);
 }
 
 /** What a lookup finds; `notReady` for every name of a master that nobody can answer for. */
@@ -204,6 +223,13 @@ function rebuilt(zone: Zone, block: MasterBlock): MasterBlock {
 function withBlock(zone: Zone, block: MasterBlock): Zone {
   const silence = recounted(zone, zone.blocks.get(block.label), block);
   return { ...zone, blocks: zone.blocks.with(block.label, block), silence };
+}
+
+function withoutBlock(zone: Zone, master: string): Zone {
+  const label = must(zone.blockOf.get(master), `master ${master} is in the zone`);
+  const blockOf = new Map(zone.blockOf);
+  blockOf.delete(master);
+  return { ...zone, blocks: zone.blocks.without(label), blockOf, silence: recounted(zone, zone.blocks.get(label), null) };
 }
 
 /** Z3 after `before` has given way to `after`. */

@@ -12,6 +12,7 @@ import { routeFaults } from '../dns/master-records.js';
 import type { MasterContent } from '../dns/master-records.js';
 import { knownName, labelFaults, wireLabel } from '../dns/name.js';
 import { addressType, RCODE, TYPE } from '../dns/record.js';
+import type { RateLimit } from '../dns/rate-limit.js';
 import { askOverUdp } from '../dns/self-query.js';
 import type { SerialStore } from '../dns/serial-store.js';
 import type { TransferService } from '../dns/transfer-service.js';
@@ -36,6 +37,16 @@ export interface DnsPublisherOptions {
   readonly serials?: SerialStore;
   /** Told of each change, and closed with the publisher. */
   readonly transfers?: TransferService | null;
+  /** For the listeners that answer from this zone. */
+  readonly rateLimit?: RateLimit | null;
+  /** Who follows this publisher's zone now; asked at each change. */
+  readonly followers?: (publisher: DnsPublisher) => ZoneFollowers | null;
+}
+
+/** Other processes that answer from the same zone. */
+export interface ZoneFollowers {
+  /** Resolves when all of them answer by what is new about this master. */
+  changed(master: string): Promise<void>;
 }
 
 export class DnsPublisher implements Publisher {
@@ -46,6 +57,8 @@ export class DnsPublisher implements Publisher {
   readonly #purges = new Map<string, NodeJS.Timeout>();
   readonly #forced = new Set<string>();
   #zone: Zone;
+  /** When the followers have the last change. */
+  #followed: Promise<void> = Promise.resolve();
 
   /** Throws AgentError CONFIG_INVALID, all faults in one message, when the zone cannot carry these masters. */
   constructor(options: DnsPublisherOptions) {
@@ -62,6 +75,11 @@ export class DnsPublisher implements Publisher {
     return this.#options.transfers ?? null;
   }
 
+  /** How often UDP replies may go to one network; null: no limit. */
+  get rateLimit(): RateLimit | null {
+    return this.#options.rateLimit ?? null;
+  }
+
   /** The zone as it is now; listeners ask once per message. */
   zone(): Zone {
     return this.#zone;
@@ -76,14 +94,14 @@ export class DnsPublisher implements Publisher {
   addMaster(master: string): void {
     const fault = whyNotAddable(this.#zone, master);
     if (fault !== null) throw new AgentError('CONFIG_INVALID', fault, { master });
-    this.#swap(addMaster(this.#zone, master, this.#options.clock()));
+    this.#swap(addMaster(this.#zone, master, this.#options.clock()), master);
   }
 
   /** The master is not monitored any more: its names do not exist. */
   removeMaster(master: string): void {
     clearTimeout(this.#purges.get(master));
     this.#purges.delete(master);
-    this.#swap(removeMaster(this.#zone, master, this.#options.clock()));
+    this.#swap(removeMaster(this.#zone, master, this.#options.clock()), master);
   }
 
   async apply(route: Route, signal: AbortSignal): Promise<Published> {
@@ -96,10 +114,11 @@ export class DnsPublisher implements Publisher {
       return { order: shown.order, detail: `serial ${this.#zone.serial}; order ${shown.order} is shown, ${route.order} is older` };
     }
 
-    this.#swap(updateZone(this.#zone, route, this.#options.clock()));
+    this.#swap(updateZone(this.#zone, route, this.#options.clock()), master);
     this.#schedulePurge(master);
     const { serial } = this.#zone;
     const block = must(blockFor(this.#zone, master), `master ${master} is in the zone`);
+    await this.#awaitFollowers(master, signal);
     await this.#readBack(block, signal);
     const faults = routeFaults(route, this.#options.settings);
     if (route.confirmed && faults.primary !== null) {
@@ -124,9 +143,11 @@ export class DnsPublisher implements Publisher {
     this.transfers?.close();
   }
 
-  #swap(zone: Zone): void {
+  #swap(zone: Zone, master: string): void {
+    if (zone === this.#zone) return;
     const raised = zone.serial !== this.#zone.serial;
     this.#zone = zone;
+    this.#followed = this.#options.followers?.(this)?.changed(master) ?? Promise.resolve();
     if (raised) this.#saveSerial();
     this.transfers?.changed();
   }
@@ -149,10 +170,18 @@ export class DnsPublisher implements Publisher {
     const waitMs = Math.min(...retired.map(({ until }) => until)) - this.#options.clock();
     // The clock may jump: never wait longer than a timer can, and look again rather than trust one long wait.
     const timer = setTimeout(() => {
-      this.#swap(purgeZone(this.#zone, master, this.#options.clock()));
+      this.#swap(purgeZone(this.#zone, master, this.#options.clock()), master);
       this.#schedulePurge(master);
     }, Math.min(Math.max(waitMs, 1), 3_600_000));
     this.#purges.set(master, timer.unref());
+  }
+
+  async #awaitFollowers(master: string, signal: AbortSignal): Promise<void> {
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(this.deadlineMs)]);
+    const late = new Promise<never>((_, reject) => {
+      deadline.addEventListener('abort', () => reject(new AgentError('PUBLISH_TIMEOUT', `dns workers have not the new zone of ${master}`)), { once: true });
+    });
+    await Promise.race([this.#followed, late]);
   }
 
   /** Asks each listener for the primary's address and its SRV record, and compares the bytes of the Answer section. */

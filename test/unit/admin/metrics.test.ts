@@ -18,12 +18,16 @@ const MASTER: MasterStatus = {
     sinceMs: 0 as never, attempts: 3, lastError: null, lagMs: 250, detail: '',
   }],
 };
+const DNS = {
+  udpQueries: 10, tcpQueries: 2, replies: { 0: 8, 3: 2, 9: 1 }, silent: 1, slipped: 3, dropped: 4, exceptions: 0, socketErrors: 5, tcpOpen: 6,
+  tcpRefused: 7, tcpTimeouts: 8, transfers: 9,
+};
 const view = (masters: readonly MasterStatus[]): AgentStatus => ({ sentinel: { id: 'a', epoch: 9, tilt: false }, masters });
 const lines = (page: string): string[] => page.split('\n').filter((line) => line.startsWith('pointsman_')).sort();
 
 test('facts are gauges, and a master that is gone leaves nothing behind', async () => {
   let masters: readonly MasterStatus[] = [MASTER];
-  const metrics = new Metrics(() => view(masters), () => ({ silentFailovers: { prepare: 2, done: 1, abort: 0 } }));
+  const metrics = new Metrics(() => view(masters), () => ({ silentFailovers: { prepare: 2, done: 1, abort: 0 }, dns: DNS }));
   expect(lines(await metrics.page())).toMatchSnapshot();
   masters = [];
   const after = lines(await metrics.page());
@@ -32,7 +36,7 @@ test('facts are gauges, and a master that is gone leaves nothing behind', async 
 });
 
 test('docs/metrics.md names each of them, and no other', async () => {
-  const metrics = new Metrics(() => view([MASTER]), () => ({ silentFailovers: { prepare: 0, done: 0, abort: 0 } }));
+  const metrics = new Metrics(() => view([MASTER]), () => ({ silentFailovers: { prepare: 0, done: 0, abort: 0 }, dns: DNS }));
   const named = [...(await metrics.page()).matchAll(/^# TYPE (pointsman_\w+)/gm)].map((match) => match[1] ?? '');
   const page = readFileSync(new URL('../../../docs/metrics.md', import.meta.url), 'utf8');
   const listed = [...page.matchAll(/^\| `(pointsman_\w+)/gm)].map((match) => match[1] ?? '');

@@ -45,6 +45,7 @@ dns:
   replica-fallback: false
   labels: { "my.master": my-master }
   transfer: { allow: ["10.0.0.53"], notify: ["10.0.0.53:53"], tsig: { name: key.x, algorithm: hmac-sha256, secret-file: tsig.key } }
+  rate-limit: { responses-per-second: 200, slip: 3, exempt: [10.0.0.0/24] }
 consul:
   address: http://127.0.0.1:8500
   mode: agent
@@ -84,6 +85,7 @@ describe('a good file', () => {
           allow: ['10.0.0.53/32'], notify: [{ host: '10.0.0.53', port: 53 }],
           tsig: { name: 'key.x.', algorithm: 'hmac-sha256', secretFile: '/etc/pointsman/tsig.key', secret: SECRET },
         },
+        rateLimit: { responsesPerSecond: 200, slip: 3, exempt: ['10.0.0.0/24'] },
       },
       consul: {
         address: 'http://127.0.0.1:8500', mode: 'agent', service: '{master}', kvPrefix: 'pm', token: null, tokenFile: null, caFile: null,
@@ -113,7 +115,7 @@ describe('a good file', () => {
     expect(loaded('dns: {}').config.dns).toMatchObject({
       listen: [{ host: '0.0.0.0', port: 5353 }, { host: '::', port: 5353 }], zone: 'redis.internal.', ttlSeconds: 1,
       negativeTtlSeconds: 1, ns: [],
-      whenIsolated: 'serve-last', transfer: null, workers: 0,
+      whenIsolated: 'serve-last', transfer: null, rateLimit: null, workers: 0,
     });
     expect(loaded('admin: {}').config.admin).toEqual({ listen: { host: '127.0.0.1', port: 9126 } });
   });
@@ -153,6 +155,8 @@ describe('a bad file', () => {
     ['dns: { ns: [a] }', 'dns.ns: bad value a list, expected a map of keys to values'],
     ['dns: { ns: { ns1.redis.internal: ~ } }', 'is inside the zone and needs an address'],
     ['dns: { ns: { ns1.x.: 1.2.3 } }', 'dns.ns["ns1.x."]: bad ip "1.2.3"'],
+    ['dns: { rate-limit: { slip: 2 } }', 'dns.rate-limit.responses-per-second: missing, expected how many replies'],
+    ['dns: { rate-limit: { responses-per-second: 5, slip: 11 } }', 'dns.rate-limit.slip: bad number 11'],
     ['dns: { workers: 1.5 }', 'dns.workers: bad number 1.5'],
     ['dns: { transfer: { allow: [10.0.0.1], tsig: { name: k } } }', 'dns.transfer.tsig.secret-file: missing'],
     ['dns: { transfer: { allow: [10.0.0.1], tsig: { name: k, secret-file: gone.key } } }',

@@ -57,6 +57,24 @@ describe('apply', () => {
     expect(saved).toEqual([SERIAL, SERIAL + 1]);
   });
 
+  test('is done when the followers have the change, and not before', async () => {
+    const told: string[] = [];
+    let follow: () => void = nothing;
+    await open({ followers: () => ({ changed: (master) => new Promise((done) => void (told.push(master), follow = done)) }) });
+    const steps: string[] = [];
+    const applied = publisher.apply(route('m', '10.0.0.1:6379'), never).then(() => steps.push('applied'));
+    await new Promise((done) => void setTimeout(done, 50));
+    steps.push('followed');
+    follow();
+    await applied;
+    expect([told, steps]).toEqual([['m'], ['followed', 'applied']]);
+  });
+
+  test('followers that do not come make it fail in time', async () => {
+    await open({ followers: () => ({ changed: () => new Promise(() => undefined) }) });
+    await expect(publisher.apply(route('m', '10.0.0.1:6379'), never)).rejects.toThrow('dns workers have not the new zone of m');
+  });
+
   test('a lower order is left alone', async () => {
     await open();
     await publisher.apply(route('m', '10.0.0.2:6379', [], { configEpoch: 5 }), never);
