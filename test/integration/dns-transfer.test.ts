@@ -79,10 +79,10 @@ const readyZone = (): Zone => removeMaster(sampleZone(), 'pending', clock());
 const textAt = (epoch: number): string => `epoch=${epoch} phase=steady`;
 
 /** Milliseconds from each of `count` changes to the secondary's new answer. */
-async function followed(primary: Primary, secondary: Secondary, count: number, apartMs: (index: number) => number): Promise<number[]> {
+async function followed(primary: Primary, secondary: Secondary, count: number, apartMs: (index: number) => number, from = 100): Promise<number[]> {
   const took: number[] = [];
   for (let index = 0; index < count; index++) {
-    const epoch = 100 + index;
+    const epoch = from + index;
     await new Promise((done) => void setTimeout(done, apartMs(index)));
     const startMs = performance.now();
     primary.change(epoch);
@@ -131,6 +131,10 @@ describe('a secondary follows', () => {
       const took = await followed(primary, secondary, 6, () => 1_300);
       tell('Knot', took);
       expect(median(took)).toBeLessThan(2_000);
+      // It waits out the second of its last refresh.
+      const quick = await followed(primary, secondary, 6, () => 200, 200);
+      tell('Knot, 200 ms apart', quick);
+      expect(quick.at(-1)).toBeLessThan(3_000);
       expect(primary.transfers[0]).toBe('axfr');
       expect(primary.transfers.slice(1).every((form) => form === 'ixfr')).toBe(true);
     } finally {
@@ -154,6 +158,58 @@ describe('a secondary follows', () => {
     } finally {
       await primary.stop();
     }
+  });
+});
+
+describe('two agents as primaries', () => {
+  const both = async (left: Primary, right: Primary, act: (secondary: Secondary) => Promise<void>): Promise<void> => {
+    const secondary = await secondaryIn(join(lab.folder, `two-${Math.random()}`));
+    try {
+      await Promise.all([left.start([secondary]), right.start([secondary])]);
+      startBind(right.children, secondary, ZONE, left.port, right.port);
+      await act(secondary);
+    } finally {
+      await Promise.all([left.stop(), right.stop()]);
+    }
+  };
+  const becomes = (secondary: Secondary, text: string): Promise<void> =>
+    waitFor(() => `${text}; ${secondary.child?.lastWords()}`, 20_000, async () => (await firstOf(secondary.port, `cache.${ZONE}`, 'TXT')) === text);
+
+  withBind('one is frozen, then gone: the secondary follows the other', async () => {
+    const [frozen, live] = [new Primary(readyZone()), new Primary(readyZone())];
+    await both(frozen, live, async (secondary) => {
+      await becomes(secondary, textAt(7));
+      // What an isolated agent does: it answers as before.
+      live.change(20);
+      await becomes(secondary, textAt(20));
+      live.change(21);
+      await becomes(secondary, textAt(21));
+      await frozen.stop();
+      live.change(22);
+      await becomes(secondary, textAt(22));
+    });
+  });
+
+  withBind('one serial for different contents: no difference is taken from a base that the other gave', async () => {
+    const [left, right] = [new Primary(readyZone()), new Primary(readyZone())];
+    const now = clock();
+    const shown = (host: string, configEpoch: number, base: Zone): Zone => updateZone(base, route('cache', `${host}:6379`, ['10.0.0.9:6379'], { configEpoch }), now);
+    left.zone = shown('10.0.0.1', 30, left.zone);
+    right.zone = shown('10.0.0.2', 30, right.zone);
+    expect(left.zone.serial).toBe(right.zone.serial);
+    await both(left, right, async (secondary) => {
+      await becomes(secondary, textAt(30));
+      const first = await firstOf(secondary.port, `cache.${ZONE}`, 'A');
+      // The one that BIND did not ask goes on; the other converges later, without a change of its own.
+      const [asked, other] = first === '10.0.0.1' ? [left, right] : [right, left];
+      other.change(32);
+      await becomes(secondary, textAt(32));
+      asked.change(32);
+      expect(await firstOf(secondary.port, `cache.${ZONE}`, 'A')).toBe('10.0.0.1');
+      const nodes = await Promise.all(['10-0-0-1', '10-0-0-2', '10-0-0-9'].map((ip) => firstOf(secondary.port, `n-${ip}.cache.${ZONE}`, 'A')));
+      const theirs = await Promise.all(['10-0-0-1', '10-0-0-2', '10-0-0-9'].map((ip) => firstOf(other.port, `n-${ip}.cache.${ZONE}`, 'A')));
+      expect(nodes).toEqual(theirs);
+    });
   });
 });
 

@@ -30,13 +30,13 @@ export async function secondaryIn(folder: string): Promise<Secondary> {
   return { port: await freePort(), folder, child: null };
 }
 
-/** Starts BIND as a secondary of `zone` at 127.0.0.1:`primaryPort`. */
-export function startBind(children: Children, secondary: Secondary, zone: string, primaryPort: number): void {
+/** Starts BIND as a secondary of `zone` at these ports of 127.0.0.1. */
+export function startBind(children: Children, secondary: Secondary, zone: string, ...primaryPorts: readonly number[]): void {
   const { folder, port } = secondary;
   const text = (recipes[0] ?? '')
     .replace('directory "/var/cache/bind"', `directory "${folder}"; pid-file none; session-keyfile none; listen-on-v6 { none; }; dnssec-validation no`)
     .replace('port 53 { 10.0.0.53; }', `port ${port} { 127.0.0.1; }`)
-    .replace(/primaries port 5353 \{.*\}/, `primaries port ${primaryPort} { 127.0.0.1 key ${KEY_NAME}; }`)
+    .replace(/primaries port 5353 \{.*\}/, `primaries { ${primaryPorts.map((primaryPort) => `127.0.0.1 port ${primaryPort} key ${KEY_NAME};`).join(' ')} }`)
     .replace('zone "redis.internal"', `zone "${zone}"`);
   const conf = join(folder, 'named.conf');
   writeFileSync(conf, `controls { };\n${text}\n`);
