@@ -137,7 +137,7 @@ async function main(): Promise<number> {
     const vips = CACHE.vips.map((vip) => ({ vip, ...overlaps(changes, vip) }));
     const report = { seed: values.seed, moves: Object.fromEntries(histories.counts), consul, vips };
     process.stdout.write(values.json ? `${JSON.stringify(report)}\n` : `${JSON.stringify(report, null, 2)}\n`);
-    const isConsulSound = consul.twoPrimaries === 0 && consul.stepsBack === 0 && consul.orders > 0;
+    const isConsulSound = consul.twoPrimaries + consul.none + consul.stepsBack === 0 && consul.orders > 0;
     return isConsulSound && vips.every(({ longestMs, moves }) => longestMs <= OVERLAP_LIMIT_MS && moves > 0) ? 0 : 1;
   } finally {
     await histories.lab.stop();

@@ -6,7 +6,7 @@ const [base, file] = process.argv.slice(2);
 async function watch(path, factsOf) {
   for (let index = 0; ;) {
     try {
-      const reply = await fetch(`${base}${path}?wait=60s&index=${index}`);
+      const reply = await fetch(`${base}${path}wait=60s&index=${index}`);
       const next = Number(reply.headers.get('x-consul-index'));
       const body = reply.ok ? await reply.json() : [];
       if (next !== index) appendFileSync(file, `${JSON.stringify({ at: Date.now(), index: next, ...factsOf(body) })}\n`);
@@ -18,8 +18,9 @@ async function watch(path, factsOf) {
 }
 
 await Promise.all([
-  watch('/v1/catalog/service/cache', (entries) => ({
-    kind: 'catalog', primaries: entries.map(({ ServiceAddress, Address, ServiceTags }) => `${ServiceAddress || Address} ${ServiceTags.join()}`),
+  watch('/v1/health/service/cache?passing&', (entries) => ({
+    kind: 'primaries', primaries: entries.map(({ Node, Service }) => `${Service.Address || Node.Address}:${Service.Port}`),
+    epoch: Math.max(0, ...entries.map(({ Service }) => Number(Service.Meta.epoch))),
   })),
-  watch('/v1/kv/pointsman/cache', ([entry]) => ({ kind: 'key', value: entry === undefined ? null : JSON.parse(Buffer.from(entry.Value, 'base64')) })),
+  watch('/v1/kv/pointsman/cache?', ([entry]) => ({ kind: 'key', value: entry === undefined ? null : JSON.parse(Buffer.from(entry.Value, 'base64')) })),
 ]);

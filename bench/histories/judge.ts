@@ -11,10 +11,11 @@ export interface AddressChange {
 }
 
 export interface ConsulChange {
-  readonly kind: 'catalog' | 'key';
+  readonly kind: 'primaries' | 'key';
   readonly at: number;
   readonly index: number;
   readonly primaries?: readonly string[];
+  readonly epoch?: number;
   readonly value?: { readonly host: string; readonly order: number } | null;
 }
 
@@ -43,13 +44,28 @@ export function overlaps(changes: readonly AddressChange[], address: string): { 
   return { longestMs, count, moves };
 }
 
-export function judgeConsul(changes: readonly ConsulChange[]): { answers: number; twoPrimaries: number; orders: number; stepsBack: number } {
-  const catalogs = changes.filter(({ kind }) => kind === 'catalog');
-  const orders = changes.filter(({ kind }) => kind === 'key').sort((a, b) => a.index - b.index).flatMap(({ value }) => value?.order ?? []);
+/** How many of these numbers are lower than the one before. */
+const falls = (numbers: readonly number[]): number => numbers.filter((each, at) => at > 0 && each < (numbers[at - 1] ?? 0)).length;
+
+export interface ConsulVerdict {
+  readonly answers: number;
+  /** Answers to "who is primary" with two of them, and without one after the first that had one. */
+  readonly twoPrimaries: number;
+  readonly none: number;
+  readonly orders: number;
+  readonly stepsBack: number;
+}
+
+export function judgeConsul(changes: readonly ConsulChange[]): ConsulVerdict {
+  const sorted = [...changes].sort((a, b) => a.index - b.index);
+  const answers = sorted.flatMap(({ kind, primaries = [], epoch = 0 }) => (kind === 'primaries' ? [{ count: primaries.length, epoch }] : []));
+  const orders = sorted.flatMap(({ kind, value }) => (kind === 'key' && value !== null && value !== undefined ? [value.order] : []));
+  const named = answers.slice(answers.findIndex(({ count }) => count > 0));
   return {
-    answers: catalogs.length,
-    twoPrimaries: catalogs.filter(({ primaries = [] }) => primaries.length > 1).length,
+    answers: answers.length,
+    twoPrimaries: answers.filter(({ count }) => count > 1).length,
+    none: named.filter(({ count }) => count === 0).length,
     orders: orders.length,
-    stepsBack: orders.filter((order, at) => at > 0 && order < (orders[at - 1] ?? 0)).length,
+    stepsBack: falls(orders) + falls(answers.map(({ epoch }) => epoch)),
   };
 }
