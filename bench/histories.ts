@@ -95,15 +95,20 @@ class Histories {
       await this.moved(master);
       lab.redisOf(master, CACHE).kill('SIGCONT');
     } else if (way === 'silent' || way === 'aborted') {
-      await waitFor('a prepare', 30_000, async () => (await silent('prepare')) === 'OK');
+      await this.accepted(`prepare towards ${target.ip} by ${witness.ip}`, () => silent('prepare'));
       await pause(draw.between(0, 1_000));
-      await waitFor('the end of a silent move', 30_000, async () => (await silent(way === 'silent' ? 'done' : 'abort')) === 'OK');
+      await this.accepted(`the end of ${way}`, () => silent(way === 'silent' ? 'done' : 'abort'));
     } else {
-      await waitFor('a failover', 60_000, async () => (await ask('failover', CACHE.name, ...(way === 'coordinated' ? ['coordinated'] : []))) === 'OK');
+      await this.accepted('failover', () => ask('failover', CACHE.name, ...(way === 'coordinated' ? ['coordinated'] : [])));
       await this.moved(master);
     }
     await this.settled();
     say(`  ${((Date.now() - startMs) / 1000).toFixed(1)} s`);
+  }
+
+  async accepted(what: string, ask: () => Promise<string>): Promise<void> {
+    let reply = '';
+    await waitFor(() => `${what}: ${reply}\n${this.lab.logs(40)}`, 60_000, async () => (reply = await ask()) === 'OK');
   }
 
   async moved(from: Host): Promise<void> {

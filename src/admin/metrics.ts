@@ -55,7 +55,7 @@ function makeGauges(registry: Registry) {
   };
 }
 
-const RCODE_NAMES = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED'];
+const RCODE_NAMES = ['NOERROR', 'FORMERR', 'SERVFAIL', 'NXDOMAIN', 'NOTIMP', 'REFUSED', 'YXDOMAIN', 'YXRRSET', 'NXRRSET', 'NOTAUTH'];
 
 function makeDnsMetrics(registry: Registry) {
   const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> =>

@@ -8,6 +8,7 @@ import { messageOf } from '../errors.js';
 import { answerQuery, failureReply, rcodeOf } from './answer.js';
 import type { Transport } from './answer.js';
 import type { Reply, TransferStream } from './guarded-answer.js';
+import { HotAnswers } from './hot-answers.js';
 import { LimitedLog } from './limited-log.js';
 import type { DnsLog } from './limited-log.js';
 import type { RateLimit } from './rate-limit.js';
@@ -61,6 +62,7 @@ export class Responder {
   readonly #plainLog: DnsLog;
   readonly #answer: Answerer;
   readonly #rateLimit: () => RateLimit | null;
+  readonly #hot = new HotAnswers();
 
   /** `rateLimit` is asked per message, so that one with other settings can take over. */
   constructor(zone: () => Zone, log: DnsLog, answer: Answerer = answerQuery, rateLimit: () => RateLimit | null = () => null) {
@@ -125,7 +127,12 @@ export class Responder {
 
   #tryAnswer(message: Buffer, transport: Transport, from: string): Reply {
     try {
-      return this.#answer(this.#zone(), message, transport, from);
+      const zone = this.#zone();
+      const known = transport === 'udp' ? this.#hot.answer(zone, message) : null;
+      if (known !== null) return known;
+      const reply = this.#answer(zone, message, transport, from);
+      if (transport === 'udp' && Buffer.isBuffer(reply)) this.#hot.learn(zone, message, reply);
+      return reply;
     } catch (error) {
       this.counters.exceptions += 1;
       const bytes = message.subarray(0, 512);
