@@ -95,6 +95,8 @@ class Histories {
       await this.moved(master);
       lab.redisOf(master, CACHE).kill('SIGCONT');
     } else if (way === 'silent' || way === 'aborted') {
+      // An abort, and whoever was a target before, left it read-only; seen with the next INFO.
+      await lab.ask(target, CACHE.port, 'config', 'set', 'replica-read-only', 'no');
       await this.accepted(`prepare towards ${target.ip} by ${witness.ip}`, () => silent('prepare'));
       await pause(draw.between(0, 1_000));
       await this.accepted(`the end of ${way}`, () => silent(way === 'silent' ? 'done' : 'abort'));

@@ -36,8 +36,8 @@ export function tableOf({ at, loadavg, rounds, rows, latencies, swaps, lateness,
     line('a timer of 1 ms in the agent, late by (ms)', 'datagrams/s', 'p50', 'p99', 'max'), line(...Array<string>(5).fill('---')),
     ...lateness.map(({ under, perSecond, p50, p99, max }) => line(under, count(perSecond), p50.toFixed(2), p99.toFixed(2), max.toFixed(1))), '',
     `${count(flood.taken)} messages of rubbish and ${count(flood.streams)} streams taken: ${flood.exceptions} exceptions, memory`
-      + ` ${flood.rssMb.map((mb) => mb.toFixed(0)).join(' → ')} MB (before, highest, at the end); ${flood.good.asked} good queries meanwhile, ${flood.good.failed}`
-      + ` without their answer, the slowest ${flood.good.slowestMs.toFixed(0)} ms.`, '',
+      + ` ${flood.rssMb.map((mb) => mb.toFixed(0)).join(' → ')} MB (before, highest, at the end); ${flood.good.asked} good queries`
+      + ` between the bursts, ${flood.good.failed} without their answer, the slowest ${flood.good.slowestMs.toFixed(0)} ms.`, '',
   ].join('\n');
 }
 
