@@ -11,6 +11,7 @@ import { sameNode } from './hosts.js';
 import { commandName, send } from './instance.js';
 import { requestInfo } from './monitor.js';
 import { sendReplicaOf } from './reconfigure.js';
+import { isOtherHistory, replicationIdOf } from './replication-id.js';
 import type { Failover, Master, Replica } from './state.js';
 import { isDisconnected, promotedReplica, refOf } from './state.js';
 import type { Turn } from './turn.js';
@@ -185,5 +186,7 @@ export function mayDemoteAtOnce(master: Readonly<Master>, replica: Readonly<Repl
   // It has followed since the switch: a master again means that somebody promoted it, whose configuration is on its way.
   if (replica.masterHost !== null) return false;
   if (published.previousRunId === '' || replica.runId !== published.previousRunId || !published.trusted) return false;
+  // The same by its replication id: it was demoted and promoted in between, and nothing that we saw shows it.
+  if (isOtherHistory(published.previousReplicationId, replicationIdOf(replica.infoText))) return false;
   return now < addMs(published.sinceMs, FRESH_SWITCH_MS);
 }

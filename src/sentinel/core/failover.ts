@@ -13,6 +13,7 @@ import { adoptEpoch, countVotes } from './election.js';
 import { awaitsReports, choiceDueMs } from './fresh-reports.js';
 import { sameNode } from './hosts.js';
 import { isForeign } from './caution/foreign.js';
+import { replicationIdOf } from './replication-id.js';
 import { retryWithWaiverMs, selectDespiteAge } from './caution/waiver.js';
 import { commandName, send } from './instance.js';
 import { LIMITS } from './limits.js';
@@ -300,6 +301,7 @@ export function observePromotion(turn: Turn, master: Master, promoted: Replica):
   master.published.previous = master.address;
   master.published.leaderId = turn.state.myId;
   master.published.previousRunId = master.runId;
+  master.published.previousReplicationId = replicationIdOf(master.infoText);
   master.published.sinceMs = turn.now;
   master.published.phase = 'failover';
   master.published.confirmed = true;

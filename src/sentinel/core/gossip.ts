@@ -12,6 +12,7 @@ import { makeAddress, sameHost, sameNode } from './hosts.js';
 import { LIMITS } from './limits.js';
 import { closeLink, createPeer, instancesOf, releaseLink } from './instance.js';
 import { announcedPort } from './monitor.js';
+import { replicationIdOf } from './replication-id.js';
 import type { Master, NodeAddress, Peer, SentinelState } from './state.js';
 import { currentMasterAddress } from './state.js';
 import { considerSilentHello } from './silent/consensus.js';
@@ -157,6 +158,7 @@ function notePublished(turn: Turn, master: Master, teller: Peer, before: NodeAdd
   master.published.role = 'observer';
   master.published.previous = before;
   master.published.previousRunId = master.runId;
+  master.published.previousReplicationId = replicationIdOf(master.infoText);
   master.published.sinceMs = turn.now;
   master.published.phase = phase;
 }

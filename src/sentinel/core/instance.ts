@@ -115,7 +115,7 @@ export function createMaster(state: SentinelState, seed: MasterSeed, now: Millis
     nextPassMs: now,
     published: {
       ...{ confirmed: false, confirmedBy: new Set(), trusted: true, role: 'observer', phase: 'steady', sinceMs: now },
-      ...{ previous: null, previousRunId: '', leaderId: null },
+      ...{ previous: null, previousRunId: '', previousReplicationId: null, leaderId: null },
     },
     extraSettings: new Map(),
   };

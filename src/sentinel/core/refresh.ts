@@ -17,6 +17,7 @@ import { createReplica } from './instance.js';
 import { requestInfo } from './monitor.js';
 import { sendReplicaOf } from './reconfigure.js';
 import { isPayable, sendForcedResync } from './silent/debts.js';
+import { isOtherHistory, replicationIdOf } from './replication-id.js';
 import { silentSettings } from './silent/settings.js';
 import type { Master, Replica } from './state.js';
 import { promotedReplica } from './state.js';
@@ -26,6 +27,7 @@ import { announce, log, masterOf, persist } from './turn.js';
 export function applyInfo(turn: Turn, node: Master | Replica, text: string): void {
   const master = masterOf(turn.state, node);
   if (master === undefined) return;
+  const idBefore = replicationIdOf(node.infoText);
   node.infoText = text;
   const report = parseInfo(text);
   noteRunId(turn, node, report);
@@ -33,6 +35,7 @@ export function applyInfo(turn: Turn, node: Master | Replica, text: string): voi
   noteReplication(turn, node, report);
   node.infoRefreshMs = turn.now;
   noteRole(turn, node, report.role);
+  noteOtherHistory(turn, node, idBefore);
   beCareful(turn, node, report);
   if (turn.state.tiltSinceMs === null) act(turn, master, node);
 }
@@ -130,6 +133,17 @@ function noteRole(turn: Turn, node: Master | Replica, role: 'master' | 'replica'
   if (role === 'replica') node.replicaConfChangeMs = turn.now;
   const event = role === node.kind ? '+role-change' : '-role-change';
   announce(turn, 'verbose', event, node, `new reported role is ${role === 'master' ? 'master' : 'slave'}`);
+}
+
+/**
+ * A master under another replication id than before has been a replica since, unseen: it was promoted just now, and the news of that may
+ * be on its way. Its time as a master begins anew, and with it the patience before it is made a replica.
+ *
+ * Divergence D94: stock counts on, and makes the new master of a failover a replica again if it had been an old one a moment before.
+ */
+function noteOtherHistory(turn: Turn, node: Master | Replica, idBefore: string | null): void {
+  if (node.kind === 'master' || node.roleReported !== 'master') return;
+  if (isOtherHistory(idBefore, replicationIdOf(node.infoText))) node.roleReportedMs = turn.now;
 }
 
 function act(turn: Turn, master: Master, node: Master | Replica): void {

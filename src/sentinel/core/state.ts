@@ -321,6 +321,8 @@ export interface PublishedView {
   leaderId: RunId | null;
   /** Run id of that node as it was when it was the primary. */
   previousRunId: RunId;
+  /** The replication id that it reported then; null = not known. */
+  previousReplicationId: string | null;
   sinceMs: Millis;
   /** `failover` from the promotion until every living replica follows the new master. */
   phase: 'steady' | 'failover' | 'aborted';

@@ -9,6 +9,7 @@
 import { formatAddress } from '../../wire/address.js';
 import { parseInfo } from '../../wire/info.js';
 import { sameHost } from '../hosts.js';
+import { replicationIdOf } from '../replication-id.js';
 import type { Master, NodeAddress, Replica, SentinelState } from '../state.js';
 import type { Turn } from '../turn.js';
 import { announce } from '../turn.js';
@@ -41,7 +42,7 @@ function foreignMasterOf(state: SentinelState, master: Master, replica: Replica)
   // While our master is gone or changing nobody can contradict, so nothing is concluded.
   const isCalm = master.roleReported === 'master' && master.sdownSinceMs === null && master.failover === null && master.silent === null;
   if (!isCalm || isListed(state, master, replica)) return null;
-  const [ours, its] = [historyOf(master.infoText), historyOf(replica.infoText)];
+  const [ours, its] = [replicationIdOf(master.infoText), replicationIdOf(replica.infoText)];
   return ours === null || its === null || ours === its ? null : formatAddress({ host: masterHost, port: masterPort });
 }
 
@@ -65,8 +66,8 @@ function isBack(state: SentinelState, master: Master, replica: Replica): boolean
   const { masterHost, masterPort, roleReported } = replica;
   if (roleReported === 'master') return pointsAt(state, master, replica.address);
   if (masterHost !== null && isOurs(state, master, masterHost, masterPort)) return true;
-  const its = historyOf(replica.infoText);
-  return its !== null && its === historyOf(master.infoText);
+  const its = replicationIdOf(replica.infoText);
+  return its !== null && its === replicationIdOf(master.infoText);
 }
 
 /** Whether a node that calls itself a replica follows this address. */
@@ -85,9 +86,4 @@ function isOurs(state: SentinelState, master: Master, host: string, port: number
 function isListed(state: SentinelState, master: Master, { address }: Replica): boolean {
   if (master.infoText === null) return true;
   return parseInfo(master.infoText).replicas.some(({ host, port }) => port === address.port && sameHost(state, address, host));
-}
-
-/** The replication id: all nodes of one history share it. */
-function historyOf(infoText: string | null): string | null {
-  return /^master_replid:([0-9a-f]{40})/m.exec(infoText ?? '')?.[1] ?? null;
 }

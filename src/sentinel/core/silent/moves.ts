@@ -12,6 +12,7 @@ import { isCaughtUp, keepHeld, liftPause, pollDueMs, pollOffsets, prolong, unpau
 import { commandName, send } from '../instance.js';
 import { forceHello, NEVER, requestInfo } from '../monitor.js';
 import { orderToLead, repeatLostOrder, sendReplicaOf } from '../reconfigure.js';
+import { replicationIdOf } from '../replication-id.js';
 import type { Failover, Master, NodeAddress, Replica } from '../state.js';
 import { isDisconnected } from '../state.js';
 import type { RespValue } from '../../wire/resp-value.js';
@@ -198,6 +199,7 @@ export function concludeMove(turn: Turn, master: Master, failover: Failover, add
   master.published.previous = pausedOriginal ? before : master.address;
   master.published.leaderId = turn.state.myId;
   master.published.previousRunId = master.runId;
+  master.published.previousReplicationId = replicationIdOf(master.infoText);
   master.published.sinceMs = turn.now;
   master.published.confirmed = true;
   master.published.phase = pausedOriginal ? 'aborted' : 'failover';
