@@ -70,7 +70,8 @@ class Histories {
       const isHolder = master !== null && (await this.lab.holderOf(CACHE)) === master;
       // Short, since the master may be another one meanwhile.
       const ready = isHolder ? await this.lab.ready(CACHE, master, 3_000).then(() => null, (fault: Error) => fault) : new Error(`no agreement\n${this.lab.logs()}`);
-      if (master !== null && ready === null) return master;
+      // Who still waits for a copy would make the node read-only once more.
+      if (master !== null && ready === null && (await this.#areDebtsPaid())) return master;
       if (Date.now() > endMs && ready !== null) throw ready;
       await pause(200);
     }
@@ -114,6 +115,16 @@ class Histories {
   async accepted(what: string, ask: () => Promise<string>): Promise<void> {
     let reply = '';
     await waitFor(() => `${what}: ${reply}\n${this.lab.logs(40)}`, 60_000, async () => (reply = await ask()) === 'OK');
+  }
+
+  async #areDebtsPaid(): Promise<boolean> {
+    const { lab } = this;
+    const all = await Promise.all(lab.network.hosts.map((host) => lab.ask(host, SENTINEL_PORT, 'sentinel', 'silent-failover', CACHE.name, 'status').catch(() => '')));
+    return all.every((text) => {
+      const fields = text.split('\n');
+      const at = fields.indexOf('resync-debts');
+      return at >= 0 && (fields[at + 1] ?? '') === '';
+    });
   }
 
   async moved(from: Host): Promise<void> {
