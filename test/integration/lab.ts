@@ -222,6 +222,9 @@ export const program = (name: string): string => findProgram(name, 'the integrat
 /** One command to a node or a sentinel. */
 export const ask = ({ address }: { readonly address: Address }, ...argv: string[]): Promise<RespValue> => askRedis(address, argv);
 
+/** What ROLE says, a word each; nothing while the node's role changes, which cuts its clients. */
+export const roleOf = (node: { readonly address: Address }): Promise<string[]> => ask(node, 'ROLE').then((reply) => [...textsOf(reply)], () => []);
+
 /** A bulk or simple reply's text; else the reply as JSON. */
 export const textOf = (reply: RespValue): string => ('text' in reply ? reply.text : JSON.stringify(reply));
 

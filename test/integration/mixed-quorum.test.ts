@@ -9,7 +9,7 @@ import { readFileSync } from 'node:fs';
 import { must } from '../../src/assert.js';
 import { masterNamedBy } from '../../src/demo/agreement.js';
 import type { LabSentinel, RedisNode } from './lab.js';
-import { Lab, MASTER_NAME, NAME, answerOf, ask, fieldsOf, textOf, textsOf, waitFor } from './lab.js';
+import { Lab, MASTER_NAME, NAME, answerOf, ask, fieldsOf, textOf, textsOf, roleOf, waitFor } from './lab.js';
 
 const LIMIT_MS = 60_000;
 type Kind = LabSentinel['kind'];
@@ -48,7 +48,7 @@ async function agreedOtherThan(old: RedisNode): Promise<RedisNode> {
 
 async function follows(node: RedisNode, master: RedisNode): Promise<void> {
   await waitFor(() => `${node.name} following ${master.name}\n${lab.logs()}`, LIMIT_MS, async () => {
-    const [role, host, , link] = textsOf(await ask(node, 'ROLE'));
+    const [role, host, , link] = await roleOf(node);
     return role === 'slave' && host === master.address.host && link === 'connected';
   });
 }

@@ -174,7 +174,7 @@ const mayMount = spawnSync('unshare', ['-m', 'true']).status === 0;
 
   test('a folder that became read-only: SET answers an error, a failover still happens', async () => {
     const master = await lab.group(1);
-    const turn = (folder: string): string => `(while [ ! -e ${lab.folder}/now ]; do sleep 0.05; done; mount -o remount,ro,bind ${folder})`;
+    const turn = (folder: string): string => `(while [ ! -e ${lab.folder}/now ]; do sleep 0.05; done; until mount -o remount,ro,bind ${folder}; do sleep 0.01; done)`;
     const { sentinel } = await mounted(master, (folder) => `mount --bind ${folder} ${folder} && { ${turn(folder)} & }`);
     expect(textOf(await ask(sentinel, ...SET_QUORUM, '1'))).toBe('OK');
     writeFileSync(join(lab.folder, 'now'), '');
