@@ -48,7 +48,6 @@ describe('two workers', () => {
     await waitFor(() => `the new master\n${lab.logs()}`, 30_000, async () => (await answerOf(portOf(agent), NAME, 'A')) === promoted);
     await new Promise((done) => void setTimeout(done, 100));
     expect(await answers(400)).toEqual([promoted]);
-    // TCP, which the agent itself answers, says the same.
     expect(log()).not.toMatch(/cannot publish|cannot read/);
   }, 60_000);
 
@@ -105,11 +104,10 @@ describe('two workers', () => {
 });
 
 describe('an agent with workers', () => {
-  test('limits replies, and lets the limited come back by TCP', async () => {
+  test('never limits this host, however low the limit (others: test/unit/dns/rate-limit.test.ts)', async () => {
     const limited = await lab.agent(master, {
       env: { ...WORKERS, POINTSMAN_DNS_RATE_LIMIT_RESPONSES_PER_SECOND: '5', POINTSMAN_DNS_RATE_LIMIT_SLIP: '1' },
     });
-    // This host is never limited.
     await waitFor(() => log(limited), 20_000, async () => (await answerOf(portOf(limited), NAME, 'A')).startsWith('127.'));
     for (let round = 0; round < 50; round++) expect(await answerOf(portOf(limited), NAME, 'A')).toMatch(/^127\./);
     limited.child.kill('SIGTERM');

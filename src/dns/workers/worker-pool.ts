@@ -108,9 +108,17 @@ export class WorkerPool {
     return { kind: 'zone', zone: imageOf(zone), service };
   }
 
-  /** One that ends meanwhile has nothing to learn any more. */
   async #tellAll(order: Order): Promise<void> {
-    await Promise.allSettled([...this.#members].filter(({ stage }) => stage !== 'deaf').map((member) => this.#ask(member, order)));
+    const informed = [...this.#members].filter(({ stage }) => stage !== 'deaf');
+    await Promise.all(informed.map((member) => this.#ask(member, order).catch((error: unknown) => this.#replace(member, order, error))));
+  }
+
+  /** What a worker could not take, its answers would contradict for ever; its successor gets the whole. */
+  #replace(member: Member, order: Order, error: unknown): void {
+    // One that ended meanwhile has nothing to learn any more.
+    if (codeOf(error) === ENDED) return;
+    this.#log.error({ pid: member.worker.process.pid, order: order.kind, err: error }, 'dns worker cannot follow');
+    member.worker.process.kill('SIGKILL');
   }
 
   #ask(member: Member, order: Order): Promise<void> {
