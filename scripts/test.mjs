@@ -12,13 +12,14 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { parseArgs, stripVTControlCharacters } from 'node:util';
 
 const MINUTE_MS = 60_000;
 const WHOLE_LIMIT_MS = 80 * MINUTE_MS;
 const NONE = { passed: 0, failed: 0, skipped: 0 };
 /** Failed tests named again at the end, a step. */
 const MAX_NAMED = 20;
+const MAX_LINES_SAID = 25;
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const scratch = mkdtempSync(join(tmpdir(), 'pointsman-test-'));
 const startedMs = performance.now();
@@ -50,17 +51,22 @@ function jest(name, limitMs, workers, project = name, ...choice) {
   return { name, limitMs, args, count, mute: true, empty: !hasTests(project), env };
 }
 
-/** `file › group › test: first line of the message`, so that the end of a long log says what failed. */
+/** `file › group › test: the message without its stack`, so that the end of a long log says what failed and how. */
 function failedNames({ testResults }) {
   return testResults.flatMap(({ name, status, message, assertionResults }) => {
     const file = relative(root, name);
     const failed = assertionResults.filter((each) => each.status === 'failed');
-    if (failed.length === 0) return status === 'failed' ? [`${file}: ${firstLine(message)}`] : [];
-    return failed.map((each) => `${file} › ${each.fullName}: ${firstLine(each.failureMessages[0])}`);
+    if (failed.length === 0) return status === 'failed' ? [`${file}: ${saidIn(message)}`] : [];
+    return failed.map((each) => `${file} › ${each.fullName}: ${saidIn(each.failureMessages[0])}`);
   });
 }
 
-const firstLine = (text = '') => text.split('\n').find((line) => line.trim() !== '')?.slice(0, 300) ?? '';
+/** What a message says before its stack, some lines of it; those after the first stand below it. */
+function saidIn(text = '') {
+  const lines = stripVTControlCharacters(text).split('\n').filter((line) => line.trim() !== '');
+  const stackAt = lines.findIndex((line) => /^\s+at /.test(line));
+  return lines.slice(0, stackAt < 0 ? undefined : stackAt).slice(0, MAX_LINES_SAID).map((line) => line.slice(0, 300)).join('\n          ');
+}
 
 function hasTests(project) {
   const folder = join(root, 'test', project);
