@@ -79,6 +79,7 @@ function strayNodes(world: World, group: GroupOptions, nodes: readonly RedisNode
   return nodes.flatMap((node) => {
     if (node === head) return node.master === null ? [] : [`${node.machine.name}: should be the master, is ${node.facts()}`];
     if (node.master === null || formatAddress(node.master) !== primary || !node.linkUp) return [`${node.machine.name}: ${node.facts()}`];
-    return node.log.values.join(' ') === data ? [] : [`${node.machine.name}: other data than ${head.machine.name}`];
+    // While clients write there is always a replica somewhere that has not heard the latest yet.
+    return !world.isQuiet || node.log.values.join(' ') === data ? [] : [`${node.machine.name}: other data than ${head.machine.name}`];
   });
 }

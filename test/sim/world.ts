@@ -56,6 +56,8 @@ export class World implements HostWatcher, NodeWatcher {
   readonly hosts: SentinelHost[] = [];
   readonly nodes: RedisNode[] = [];
   readonly writers: Writer[] = [];
+  /** Nobody writes any more, nothing is broken any more. */
+  isQuiet = false;
   readonly checkers: readonly Checker[];
   steps = 0;
   /** Hears which sentinel has promoted a node. */
@@ -191,6 +193,7 @@ export class World implements HostWatcher, NodeWatcher {
 
   /** Faults end, machines come back, and everybody runs. */
   healAll(): void {
+    this.isQuiet = true;
     this.trace.add('!!', 'everything is healed');
     this.network.mendAll();
     for (const machine of this.network.machines) machine.resume();

@@ -140,6 +140,8 @@ export interface Peer extends InstanceBase {
   /** The done-epoch for which this peer has told us whether the window is intact. */
   windowToldEpoch: Epoch;
   lastWindowAskMs: Millis;
+  /** When it was last asked which debts it has paid. */
+  lastDebtAskMs: Millis;
   lastTargetAskMs: Millis;
   lastTargetReplyMs: Millis;
 }
@@ -230,6 +232,8 @@ export interface Master extends DataNode {
   givenUpEpoch: Epoch;
   /** Nodes that must be resynchronised in full, by replica key. */
   readonly debts: Map<string, ResyncDebt>;
+  /** Debts that this sentinel has paid and seen paid since its start: replica key → `epoch` of the debt. Peers ask for it. */
+  readonly paid: Map<string, Epoch>;
   /** A SILENT-FAILOVER prepare that waits for fresh reports of original and target, and to learn whether every peer can follow. */
   prepareRequest: { readonly client: number; readonly target: NodeAddress; readonly sinceMs: Millis; targetAskedMs: Millis | null } | null;
   /** What makes us act with more care than stock (caution/). */
@@ -293,8 +297,9 @@ export interface SilentState {
 
 /** One node's duty to take a full copy from the master (silent-failover.md, 4.5). */
 export interface ResyncDebt {
-  /** `sync_full` of the master that must be exceeded, and the process that counts it ('' = not known); null until known. */
-  baseline: number | null;
+  /** The configuration that ended the window, as this sentinel saw it; 0 = not known any more. */
+  readonly epoch: Epoch;
+  /** The process that the node must copy ('' = not known). */
   creditor: RunId;
   /** When the forced resync was last sent by us, and when the node said that it was executed (0 = not, or not yet). */
   sentMs: Millis;

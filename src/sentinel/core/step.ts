@@ -22,7 +22,8 @@ import { applyInfo, applyRole } from './refresh.js';
 import type { Instance, SentinelState } from './state.js';
 import { applyResynced } from './silent/debts.js';
 import { applyPauseReply } from './silent/moves.js';
-import { applyAwareReply, applyTargetDownReply } from './silent/watch.js';
+import { applyStatusReply } from './silent/peer-status.js';
+import { applyTargetDownReply } from './silent/watch.js';
 import { checkTilt, tiltEndsMs } from './tilt.js';
 import type { Turn } from './turn.js';
 import { announce, announceText, log, touch } from './turn.js';
@@ -134,7 +135,7 @@ function dispatchReply(turn: Turn, instance: Instance, { tag, reply }: Extract<I
       if (instance.kind === 'sentinel') applyMasterDownReply(turn, instance, reply);
       return;
     case 'silentAware':
-      if (instance.kind === 'sentinel') applyAwareReply(turn, instance, reply);
+      if (instance.kind === 'sentinel') applyStatusReply(turn, instance, reply);
       return;
     case 'targetDown':
       if (instance.kind === 'sentinel') applyTargetDownReply(turn, instance, reply);

@@ -42,6 +42,7 @@ function remove(turn: Turn, master: Master, instance: Replica | Peer): void {
   }
   master.replicas.delete(instance.key);
   master.debts.delete(instance.key);
+  master.paid.delete(instance.key);
   master.caution.foreign.delete(instance.key);
   master.caution.provisional.delete(instance.key);
 }

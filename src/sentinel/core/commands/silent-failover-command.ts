@@ -9,7 +9,7 @@ import type { RespValue } from '../../wire/resp-value.js';
 import { parseAddress } from '../../wire/address.js';
 import { startElection } from '../failover.js';
 import { makeAddress, sameNode } from '../hosts.js';
-import { commandName, send } from '../instance.js';
+import { askStatus } from '../silent/ask-status.js';
 import { replicaAt, readiness } from '../silent/consensus.js';
 import { fieldList } from '../silent/ending.js';
 import { majorityOf, rankOf } from '../silent/prepared.js';
@@ -19,7 +19,7 @@ import { hasOlderUnansweredVote, hasUnansweredVote, heldUntilMs, isFreshlyBorn }
 import { untoldPeers } from '../silent/watch.js';
 import { requestInfo } from '../monitor.js';
 import type { ElectionPurpose, Master, NodeAddress, Peer } from '../state.js';
-import { isDisconnected, refOf } from '../state.js';
+import { isDisconnected } from '../state.js';
 import { IN_TILT } from '../tilt.js';
 import type { Turn } from '../turn.js';
 import { nameOf, touch } from '../turn.js';
@@ -55,16 +55,14 @@ function prepare(turn: Turn, master: Master, client: number, target: NodeAddress
   const refusal = whyNotNow(turn, master, target) ?? whyUnknownTarget(master, target);
   if (refusal !== null) return error(refusal);
   if (master.silent?.effective === true) return { kind: 'simple', text: 'OK' };
-  for (const peer of master.peers.values()) probe(turn, master, peer);
+  for (const peer of master.peers.values()) probe(turn, peer);
   requestInfo(turn, master);
   master.prepareRequest = { client, target, sinceMs: turn.now, targetAskedMs: null };
   return null;
 }
 
-function probe(turn: Turn, master: Master, peer: Peer): void {
-  if (peer.link.silentAware !== null || isDisconnected(peer)) return;
-  const argv = [commandName(turn.state, peer, 'SENTINEL'), 'SILENT-FAILOVER', master.name, 'STATUS'];
-  send(turn, peer, argv, { kind: 'silentAware', instance: refOf(peer) });
+function probe(turn: Turn, peer: Peer): void {
+  if (peer.link.silentAware === null && !isDisconnected(peer)) askStatus(turn, peer);
 }
 
 export function prepareDueMs(master: Master): number {
@@ -194,6 +192,7 @@ function statusOf(turn: Turn, master: Master): RespValue {
     ['peers-known', String(known)],
     ['tainted', silent?.taint ?? ''],
     ['resync-debts', [...master.debts.keys()].join(',')],
+    ['resync-paid', [...master.paid].map(([key, epoch]) => `${key}@${epoch}`).join(',')],
     ['rank', String(rankOf(master, turn.state.myId))],
     ['auto-revert', silentSettings(master).autoRevert ? 'yes' : 'no'],
     ['not-ready', [...master.peers.values()].filter((peer) => silent !== null && peer.silentHeard === null).map(nameOf).join(',')],

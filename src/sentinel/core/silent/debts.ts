@@ -6,28 +6,34 @@
  * changes the node's replication id, so that a partial one can't be granted.
  */
 import type { Millis } from '../../../time.js';
+import { addMs } from '../../../time.js';
 import { formatAddress } from '../../wire/address.js';
 import type { RespValue } from '../../wire/resp-value.js';
 import { isForeign } from '../caution/foreign.js';
 import { sameHost, sameNode } from '../hosts.js';
 import { commandName, send } from '../instance.js';
 import { NEVER } from '../monitor.js';
-import type { Master, NodeAddress, Replica, ResyncDebt } from '../state.js';
+import type { Master, NodeAddress, Peer, Replica, ResyncDebt } from '../state.js';
 import { announcedHost, isDisconnected, refOf } from '../state.js';
 import type { SentinelState } from '../state.js';
 import type { Turn } from '../turn.js';
 import { announce, persist } from '../turn.js';
 import { rankOf } from './prepared.js';
+import { askStatus } from './ask-status.js';
+import type { StatusField } from './peer-status.js';
 import { silentSettings } from './settings.js';
 
 /** A forced resync that shows no effect is sent again after this. */
 const REPEAT_MS = 10_000;
+/** Peers are asked what they have paid so long after their reports. */
+const AFTER_INFO_MS = 100;
 
 /** Notes who owes what under the configuration (`address`) that ends a silent state. */
 export function createDebts(turn: Turn, master: Master, address: NodeAddress, kind: 'done' | 'abort'): void {
   if (!silentSettings(master).fullResync || master.silent === null) return;
   const { targetAddress } = master.silent;
   const creditor = [...master.replicas.values(), master].find((node) => sameNode(node.address, address));
+  const epoch = master.configEpoch;
   // After a done, or a failover to the target: everybody else. After an abort: the target alone has foreign writes.
   const others = [...master.replicas.values()].filter((replica) => !isForeign(master, replica)).map((replica) => replica.address);
   const debtors = kind === 'done' ? [master.address, ...others] : [targetAddress];
@@ -36,24 +42,22 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
     if (sameNode(debtor, address)) continue;
     const key = formatAddress({ host: announcedHost(turn.state.settings, debtor) || debtor.host, port: debtor.port });
     master.debts.set(key, {
-      ...{ baseline: creditor?.syncFull ?? null, creditor: creditor?.runId ?? '', sinceMs: turn.now },
+      ...{ epoch, creditor: creditor?.runId ?? '', sinceMs: turn.now },
       ...{ sentMs: 0 as Millis, executedMs: 0 as Millis, formerMaster: debtor === master.address, readOnly: kind === 'abort' },
     });
   }
 }
 
-/** Counts of another process say nothing: the debt starts again when the master restarted, or is another node. */
+/** A copy that was asked of another process says nothing: the debt starts again when the master restarted, or is another node. */
 function rebase(turn: Turn, master: Master, debt: ResyncDebt): void {
-  if (master.runId === '' || master.syncFull === null) return;
+  if (master.runId === '') return;
   if (debt.creditor === '') debt.creditor = master.runId;
-  const isOther = debt.creditor !== master.runId || (debt.baseline !== null && debt.baseline > master.syncFull);
-  if (isOther) Object.assign(debt, { creditor: master.runId, baseline: null, sentMs: 0, executedMs: 0, sinceMs: turn.now });
-  debt.baseline ??= master.syncFull;
+  if (debt.creditor !== master.runId) Object.assign(debt, { creditor: master.runId, sentMs: 0, executedMs: 0, sinceMs: turn.now });
 }
 
 /**
  * The leader pays; when it has not been heard for 2 hello periods, the others by run id. Somebody does in the end, even if the
- * leader is content: only what a sentinel has seen paid is paid for it.
+ * leader is content: only what a sentinel has paid, or was told by the one that has, is paid for it.
  */
 function payerFromMs(state: SentinelState, master: Master, debt: ResyncDebt): Millis {
   const { role, leaderId } = master.published;
@@ -103,6 +107,7 @@ export function debtsDueMs(state: SentinelState, master: Master): Millis {
     if (replica === undefined || isDisconnected(replica) || !hasPlace(master, debt, copying)) continue;
     due = Math.min(due, payableMs(state, master, replica, debt));
   }
+  for (const peer of payers(master)) due = Math.min(due, payerAskDueMs(state, master, peer));
   return due as Millis;
 }
 
@@ -118,31 +123,58 @@ export function payDebts(turn: Turn, master: Master): void {
     }
     rebase(turn, master, debt);
     if (isPaid(turn, master, replica, debt)) {
-      master.debts.delete(key);
-      announce(turn, 'notice', '+slave-reconf-done', replica);
-      persist(turn);
+      master.paid.set(key, debt.epoch);
+      settle(turn, master, replica);
       continue;
     }
     const isNew = debt.sentMs === 0;
     if (!isPayable(turn, master, replica, debt) || !hasPlace(master, debt, copying)) continue;
     if (sendForcedResync(turn, master, replica, debt) && isNew && !debt.formerMaster) copying++;
   }
+  for (const peer of payers(master)) {
+    if (turn.now < payerAskDueMs(turn.state, master, peer)) continue;
+    peer.lastDebtAskMs = turn.now;
+    askStatus(turn, peer);
+  }
+}
+
+function settle(turn: Turn, master: Master, replica: Replica): void {
+  master.debts.delete(replica.key);
+  announce(turn, 'notice', '+slave-reconf-done', replica);
+  persist(turn);
 }
 
 /**
  * Whoever sent the transaction knows from its reply that the node's history was broken: when its link is up after that, the copy
- * was a full one. Who only looks on must see the master's count grow; that may be another node's copy, so whose turn it is to pay
- * does not rely on it.
+ * was a full one. Nobody else can see that: not in what the node says, and the master's count of copies may be another node's.
  */
-function isPaid({ state, now }: Turn, master: Master, replica: Replica, debt: ResyncDebt): boolean {
-  const sinceMs = debt.sentMs === 0 ? debt.sinceMs : debt.executedMs;
-  if (sinceMs === 0 || replica.infoRefreshMs === null || replica.infoRefreshMs <= sinceMs) return false;
-  if (!follows(state, master, replica) || !replica.masterLinkUp || !hasNoSecondHistory(replica)) return false;
-  if (debt.sentMs !== 0) return true;
-  // The transaction of an abort makes the target read-only again: whoever looks on sees that this node, and no other, has had it.
-  if (debt.readOnly && replica.readOnly !== true) return false;
-  const hasGrown = debt.baseline !== null && master.syncFull !== null && master.syncFull > debt.baseline;
-  return hasGrown && now < payerFromMs(state, master, debt);
+function isPaid({ state }: Turn, master: Master, replica: Replica, debt: ResyncDebt): boolean {
+  if (debt.executedMs === 0 || replica.infoRefreshMs === null || replica.infoRefreshMs <= debt.executedMs) return false;
+  return follows(state, master, replica) && replica.masterLinkUp && hasNoSecondHistory(replica);
+}
+
+/** Whoever does not pay all of it asks those who may: the copy of this sentinel's own making is known without that. */
+function payers(master: Master): Peer[] {
+  if ([...master.debts.values()].every((debt) => debt.sentMs !== 0)) return [];
+  return [...master.peers.values()].filter((peer) => peer.link.silentAware !== false && peer.sdownSinceMs === null && !isDisconnected(peer));
+}
+
+/** Nothing is seen paid before the payer's next INFO. */
+function payerAskDueMs(state: SentinelState, master: Master, peer: Peer): Millis {
+  const sinceMs = Math.min(...[...master.debts.values()].map((debt) => debt.sinceMs)) as Millis;
+  return addMs(Math.max(peer.lastDebtAskMs, addMs(sinceMs, AFTER_INFO_MS)) as Millis, state.tunables.askPeriodMs);
+}
+
+/** A peer's status: what it has paid under the configuration that made our debt, or a later one, is paid. */
+export function applyPaid(turn: Turn, master: Master, field: StatusField): void {
+  for (const word of field('resync-paid').split(',')) {
+    const at = word.lastIndexOf('@');
+    const key = word.slice(0, at);
+    const debt = master.debts.get(key);
+    const replica = master.replicas.get(key);
+    if (debt === undefined || replica === undefined || debt.epoch === 0 || Number(word.slice(at + 1)) < debt.epoch) continue;
+    settle(turn, master, replica);
+  }
 }
 
 /** What the node says to EXEC. */
@@ -183,7 +215,6 @@ export function sendForcedResync(turn: Turn, master: Master, replica: Replica, d
   ];
   const executed = { kind: 'resynced', instance: refOf(replica), sentMs: turn.now } as const;
   if (!transaction.every((argv) => send(turn, replica, argv, argv[0] === name('EXEC') ? executed : undefined))) return false;
-  debt.baseline = master.syncFull ?? debt.baseline;
   debt.sentMs = turn.now;
   debt.executedMs = 0 as Millis;
   announce(turn, 'notice', '+slave-reconf-sent', replica);

@@ -2,7 +2,7 @@
  * The silent state in the state file: lines of ours beside stock's, there only while they say something (section 3).
  *
  * `sentinel silent-failover-state <master> <target> <D> <initiator> <effective> <target run id> <original run id> <sync_full>
- * <done pending> <since> <taint>` and `sentinel silent-failover-debts <master> <node> <baseline> <read-only> …`; `-` = not known.
+ * <done pending> <since> <taint>` and `sentinel silent-failover-debts <master> <node> <epoch> <read-only> …`; `-` = not known.
  */
 import { millis } from '../../../time.js';
 import type { Millis } from '../../../time.js';
@@ -18,7 +18,7 @@ export const DEBTS_KEY = 'silent-failover-debts';
 export function silentLines(master: Readonly<Master>): [string, string][] {
   const lines: [string, string][] = [];
   if (master.silent !== null) lines.push([STATE_KEY, stateWords(master.silent).map(quoteArg).join(' ')]);
-  const debts = [...master.debts].flatMap(([key, debt]) => [key, optional(debt.baseline), flag(debt.readOnly)]);
+  const debts = [...master.debts].flatMap(([key, debt]) => [key, String(debt.epoch), flag(debt.readOnly)]);
   if (debts.length > 0) lines.push([DEBTS_KEY, debts.map(quoteArg).join(' ')]);
   return lines;
 }
@@ -54,9 +54,9 @@ export function restoreSilent(master: Master, now: Millis): void {
   restoreState(master, take(STATE_KEY), now);
   const debts = take(DEBTS_KEY);
   for (let at = 0; at + 2 < debts.length; at += 3) {
-    const [key = '', baseline, readOnly] = debts.slice(at, at + 3);
+    const [key = '', epoch, readOnly] = debts.slice(at, at + 3);
     master.debts.set(key, {
-      ...{ baseline: number(baseline), creditor: '', sentMs: millis(0), executedMs: millis(0), sinceMs: now },
+      ...{ epoch: number(epoch) ?? 0, creditor: '', sentMs: millis(0), executedMs: millis(0), sinceMs: now },
       ...{ formerMaster: false, readOnly: readOnly === '1' },
     });
   }

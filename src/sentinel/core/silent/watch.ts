@@ -15,6 +15,8 @@ import type { ElectionPurpose, Master, Peer, Replica, SentinelState } from '../s
 import { announcedHost, isDisconnected, refOf } from '../state.js';
 import type { Turn } from '../turn.js';
 import { announce, log, persist } from '../turn.js';
+import { askStatus } from './ask-status.js';
+import type { StatusField } from './peer-status.js';
 import { isReady, rankOf, silentTarget } from './prepared.js';
 import { silentSettings } from './settings.js';
 import { heldUntilMs, isTargetPromoted } from './votes.js';
@@ -157,17 +159,13 @@ function askAboutWindow(turn: Turn, master: Master): void {
   for (const peer of peersToAsk(master)) {
     if (turn.now < peer.lastWindowAskMs + turn.state.tunables.askPeriodMs) continue;
     peer.lastWindowAskMs = turn.now;
-    const argv = [commandName(turn.state, peer, 'SENTINEL'), 'SILENT-FAILOVER', master.name, 'STATUS'];
-    send(turn, peer, argv, { kind: 'silentAware', instance: refOf(peer) });
+    askStatus(turn, peer);
   }
 }
 
 /** A peer's status: a window that it saw tainted is tainted for us, too. */
-function applyWindow(turn: Turn, peer: Peer, words: readonly RespValue[]): void {
-  const master = turn.state.masters.get(peer.master);
-  const text = (value: RespValue | undefined): string => (value?.kind === 'bulk' ? value.text : '');
-  const field = (name: string): string => text(words[words.findIndex((value, at) => at % 2 === 0 && text(value) === name) + 1]);
-  if (master === undefined || master.silent === null) return;
+export function applyWindow(turn: Turn, master: Master, peer: Peer, field: StatusField): void {
+  if (master.silent === null) return;
   const { silent } = master;
   if (field('target') !== silent.target || Number(field('done-epoch')) < silent.doneEpoch) return;
   peer.windowToldEpoch = silent.doneEpoch;
@@ -203,12 +201,4 @@ export function applyTargetDownReply(turn: Turn, peer: Peer, reply: RespValue): 
   if (reply.kind !== 'array' || reply.items[0]?.kind !== 'integer') return;
   peer.targetDown = reply.items[0].value === 1;
   peer.lastTargetReplyMs = turn.now;
-}
-
-/** Does a peer know the extension? An unknown subcommand says no; anything it can only say knowing it says yes. */
-export function applyAwareReply(turn: Turn, peer: Peer, reply: RespValue): void {
-  if (reply.kind === 'array') applyWindow(turn, peer, reply.items);
-  if (reply.kind !== 'error') peer.link.silentAware = true;
-  else if (/unknown subcommand|wrong number/i.test(reply.text)) peer.link.silentAware = false;
-  else if (reply.text.startsWith('ERR')) peer.link.silentAware = true;
 }
