@@ -52,12 +52,23 @@ export function judgeSdown(turn: Turn, instance: Instance): void {
   if (down && instance.sdownSinceMs === null) {
     instance.sdownSinceMs = turn.now;
     instance.lastSdownMs = turn.now;
+    if (instance.kind === 'master') forgetOpinions(instance);
     announce(turn, 'warning', '+sdown', instance);
   } else if (!down && instance.sdownSinceMs !== null) {
     instance.sdownSinceMs = null;
     instance.scriptKillSent = false;
     announce(turn, 'warning', '-sdown', instance);
   }
+}
+
+/**
+ * What peers think is asked anew.
+ *
+ * Divergence D95: stock counts what a peer last said for 5 s, also when it said it of the master before a switch: one sentinel that is cut
+ * off from the new master alone then finds its ODOWN, and fails over a master that all others see.
+ */
+function forgetOpinions(master: Master): void {
+  for (const peer of master.peers.values()) peer.masterDown = false;
 }
 
 /**

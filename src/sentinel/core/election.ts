@@ -100,17 +100,20 @@ export function askPeers(turn: Turn, master: Master, forced: boolean): void {
     const candidate = master.failover === null ? '*' : state.myId;
     const { port } = master.address;
     const question = ['is-master-down-by-addr', announcedHost(state.settings, master.address), String(port), String(state.currentEpoch), candidate];
-    send(turn, peer, [commandName(state, peer, 'SENTINEL'), ...question], { kind: 'masterDown', instance: refOf(peer) });
+    send(turn, peer, [commandName(state, peer, 'SENTINEL'), ...question], { kind: 'masterDown', instance: refOf(peer), askedMs: now });
   }
 }
 
-/** Takes a peer's answer: (down?, vote or `*`, epoch of the vote). Anything of another shape is ignored (4.3). */
-export function applyMasterDownReply(turn: Turn, peer: Peer, reply: RespValue): void {
+/**
+ * Takes a peer's answer: (down?, vote or `*`, epoch of the vote). Anything of another shape is ignored (4.3). An opinion that was asked
+ * for before the present SDOWN is about an earlier one, or about another node.
+ */
+export function applyMasterDownReply(turn: Turn, peer: Peer, reply: RespValue, askedMs: Millis): void {
   if (reply.kind !== 'array' || reply.items.length !== 3) return;
   const [down, leader, epoch] = reply.items;
   if (down?.kind !== 'integer' || leader?.kind !== 'bulk' || epoch?.kind !== 'integer') return;
   peer.lastMasterDownReplyMs = turn.now;
-  peer.masterDown = down.value === 1;
+  peer.masterDown = down.value === 1 && askedMs >= (turn.state.masters.get(peer.master)?.sdownSinceMs ?? Infinity);
   if (leader.text === '*') return;
   if (peer.leaderEpoch !== epoch.value) log(turn, 'notice', `${peer.runId} voted for ${leader.text} ${epoch.value}`);
   peer.leader = leader.text;

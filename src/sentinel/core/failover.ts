@@ -19,7 +19,7 @@ import { commandName, send } from './instance.js';
 import { LIMITS } from './limits.js';
 import { forceHello, NEVER, requestInfo } from './monitor.js';
 import { selectReplica, whyNotEligible } from './promotion.js';
-import { orderToLead, repeatLostOrder, sendReplicaOf } from './reconfigure.js';
+import { orderToLead, repeatLostOrder, saysReplica, sendReplicaOf } from './reconfigure.js';
 import { settleClient } from './silent/ending.js';
 import { awaitTarget, concludeMove, decideAsLeader, holdAndCatchUp, moveDueMs, reassertOriginal } from './silent/moves.js';
 import { lowestElectionEpoch } from './silent/votes.js';
@@ -339,13 +339,24 @@ function reconfigureReplicas(turn: Turn, master: Master, failover: Failover): vo
   let inProgress = others.filter((replica) => replica.reconf === 'sent' || replica.reconf === 'inprog').length;
   for (const replica of others) {
     if (inProgress >= master.parallelSyncs) break;
-    if (replica.reconf !== 'none' || isDisconnected(replica) || !sendReplicaOf(turn, replica, promoted.address)) continue;
+    if (replica.reconf !== 'none' || !mayRedirect(promoted, replica) || !sendReplicaOf(turn, replica, promoted.address)) continue;
     replica.reconf = 'sent';
     replica.reconfSentMs = turn.now;
     announce(turn, 'notice', '+slave-reconf-sent', replica);
     inProgress++;
   }
   detectEnd(turn, master, failover, promoted, others);
+}
+
+/**
+ * Not on a connection from after the promotion before the node has said on it that it is a replica: another leader may have promoted this
+ * very node, and ours is the outdated failover then.
+ *
+ * Divergence D96: stock sends on every connection, and makes the newer master a replica.
+ */
+function mayRedirect(promoted: Replica, replica: Replica): boolean {
+  const { command } = replica.link;
+  return command !== null && (command.sinceMs <= promoted.roleReportedMs || saysReplica(replica));
 }
 
 /**
@@ -363,7 +374,7 @@ function detectEnd(turn: Turn, master: Master, failover: Failover, promoted: Rep
   enter(turn, failover, 'update_config');
   if (!expired) return;
   for (const replica of others) {
-    if (replica.reconf === 'done' || replica.reconf === 'sent' || isDisconnected(replica)) continue;
+    if (replica.reconf === 'done' || replica.reconf === 'sent' || !mayRedirect(promoted, replica)) continue;
     if (!sendReplicaOf(turn, replica, promoted.address)) continue;
     announce(turn, 'notice', '+slave-reconf-sent-be', replica);
     replica.reconf = 'sent';

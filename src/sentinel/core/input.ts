@@ -14,10 +14,10 @@ export type ReplyTag =
   | { readonly kind: 'publish'; readonly instance: InstanceRef }
   | { readonly kind: 'role'; readonly instance: InstanceRef }
   | { readonly kind: 'subscribe'; readonly instance: InstanceRef }
-  | { readonly kind: 'masterDown'; readonly instance: InstanceRef }
+  | { readonly kind: 'masterDown'; readonly instance: InstanceRef; readonly askedMs: Millis }
   /** Silent failover: does the peer know it, and does it see the target down? */
   | { readonly kind: 'silentAware'; readonly instance: InstanceRef }
-  | { readonly kind: 'targetDown'; readonly instance: InstanceRef }
+  | { readonly kind: 'targetDown'; readonly instance: InstanceRef; readonly askedMs: Millis }
   /** EXEC of a forced resync that was sent at `sentMs`. */
   | { readonly kind: 'resynced'; readonly instance: InstanceRef; readonly sentMs: Millis }
   /** CLIENT PAUSE for `ms`, sent at `sentMs`. */

@@ -30,6 +30,11 @@ export function sendReplicaOf(turn: Turn, instance: Instance, target: NodeAddres
   return transaction.every((argv) => send(turn, instance, argv));
 }
 
+/** Whether the node itself says so on its present connection. What it said on an earlier one may be from before a failover that we missed. */
+export function saysReplica({ link, infoRefreshMs, roleReported }: Readonly<Replica>): boolean {
+  return link.command !== null && roleReported === 'replica' && (infoRefreshMs ?? 0) >= link.command.sinceMs;
+}
+
 /** Tells the one that this failover chose to lead; false as for sendReplicaOf. */
 export function orderToLead(turn: Turn, failover: Failover, replica: Replica): boolean {
   if (!sendReplicaOf(turn, replica, null)) return false;
@@ -45,8 +50,7 @@ export function orderToLead(turn: Turn, failover: Failover, replica: Replica): b
  */
 export function repeatLostOrder(turn: Turn, failover: Failover, replica: Replica): void {
   const { command } = replica.link;
-  if (command === null || command.id === failover.orderedOn || replica.roleReported !== 'replica') return;
-  if ((replica.infoRefreshMs ?? 0) <= command.sinceMs) return;
+  if (command === null || command.id === failover.orderedOn || !saysReplica(replica)) return;
   if (failover.lastPauseMs !== 0 && turn.now >= failover.heldUntilMs - failover.lastPauseLengthMs / 4) return;
   orderToLead(turn, failover, replica);
 }

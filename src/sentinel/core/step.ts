@@ -132,13 +132,13 @@ function dispatchReply(turn: Turn, instance: Instance, { tag, reply }: Extract<I
       if (instance.kind !== 'sentinel') applyRole(turn, instance, reply);
       return;
     case 'masterDown':
-      if (instance.kind === 'sentinel') applyMasterDownReply(turn, instance, reply);
+      if (instance.kind === 'sentinel') applyMasterDownReply(turn, instance, reply, tag.askedMs);
       return;
     case 'silentAware':
       if (instance.kind === 'sentinel') applyStatusReply(turn, instance, reply);
       return;
     case 'targetDown':
-      if (instance.kind === 'sentinel') applyTargetDownReply(turn, instance, reply);
+      if (instance.kind === 'sentinel') applyTargetDownReply(turn, instance, reply, tag.askedMs);
       return;
     case 'resynced':
       if (instance.kind === 'replica') applyResynced(turn, instance, reply, tag.sentMs);

@@ -13,6 +13,7 @@ import { isForeign } from '../caution/foreign.js';
 import { sameHost, sameNode } from '../hosts.js';
 import { commandName, send } from '../instance.js';
 import { NEVER } from '../monitor.js';
+import { saysReplica } from '../reconfigure.js';
 import type { Master, NodeAddress, Peer, Replica, ResyncDebt } from '../state.js';
 import { announcedHost, isDisconnected, refOf } from '../state.js';
 import type { SentinelState } from '../state.js';
@@ -71,7 +72,7 @@ function payerFromMs(state: SentinelState, master: Master, debt: ResyncDebt): Mi
 
 /** Not before this. One that follows and whose link is not up is copying: that is never started twice. */
 function payableMs(state: SentinelState, master: Master, replica: Replica, debt: ResyncDebt): Millis {
-  if (follows(state, master, replica) && !replica.masterLinkUp) return NEVER;
+  if (follows(state, master.address, replica) && !replica.masterLinkUp) return NEVER;
   const payerMs = payerFromMs(state, master, debt);
   return debt.sentMs === 0 ? payerMs : Math.max(payerMs, debt.sentMs + REPEAT_MS) as Millis;
 }
@@ -79,6 +80,17 @@ function payableMs(state: SentinelState, master: Master, replica: Replica, debt:
 /** Whether this sentinel should send a node in debt its forced resync now; asked before any other command to follow, too. */
 export function isPayable(turn: Turn, master: Master, replica: Replica, debt: ResyncDebt): boolean {
   return turn.now >= payableMs(turn.state, master, replica, debt);
+}
+
+/**
+ * Whether the node, by its own word on its present connection, follows our master or the one before. A node that leads, or follows somebody
+ * else, may do so by a configuration that we have not heard of, being cut off since the end of the window: then it is for whoever converts
+ * and fixes with patience (refresh.ts). So nothing is sent on a connection that is not up yet, to be delivered nobody knows when.
+ */
+function isUnderUs(state: SentinelState, master: Master, replica: Replica): boolean {
+  if (!saysReplica(replica)) return false;
+  const { previous } = master.published;
+  return follows(state, master.address, replica) || (previous !== null && follows(state, previous, replica));
 }
 
 /** Copies under way that count for parallel-syncs; a node that died in one holds nobody up. */
@@ -105,7 +117,7 @@ export function debtsDueMs(state: SentinelState, master: Master): Millis {
   for (const [key, debt] of master.debts) {
     const replica = master.replicas.get(key);
     if (replica === undefined || isDisconnected(replica) || !hasPlace(master, debt, copying)) continue;
-    due = Math.min(due, payableMs(state, master, replica, debt));
+    if (isUnderUs(state, master, replica)) due = Math.min(due, payableMs(state, master, replica, debt));
   }
   for (const peer of payers(master)) due = Math.min(due, payerAskDueMs(state, master, peer));
   return due as Millis;
@@ -129,6 +141,7 @@ export function payDebts(turn: Turn, master: Master): void {
     }
     const isNew = debt.sentMs === 0;
     if (!isPayable(turn, master, replica, debt) || !hasPlace(master, debt, copying)) continue;
+    if (!isUnderUs(turn.state, master, replica)) continue;
     if (sendForcedResync(turn, master, replica, debt) && isNew && !debt.formerMaster) copying++;
   }
   for (const peer of payers(master)) {
@@ -150,7 +163,7 @@ function settle(turn: Turn, master: Master, replica: Replica): void {
  */
 function isPaid({ state }: Turn, master: Master, replica: Replica, debt: ResyncDebt): boolean {
   if (debt.executedMs === 0 || replica.infoRefreshMs === null || replica.infoRefreshMs <= debt.executedMs) return false;
-  return follows(state, master, replica) && replica.masterLinkUp && hasNoSecondHistory(replica);
+  return follows(state, master.address, replica) && replica.masterLinkUp && hasNoSecondHistory(replica);
 }
 
 /** Whoever does not pay all of it asks those who may: the copy of this sentinel's own making is known without that. */
@@ -189,10 +202,10 @@ function hasNoSecondHistory(replica: Replica): boolean {
   return offset === undefined || offset === '-1';
 }
 
-function follows(state: SentinelState, master: Master, replica: Replica): boolean {
+function follows(state: SentinelState, address: NodeAddress, replica: Replica): boolean {
   // A master's report names nobody to follow; what is remembered then is from before.
   if (replica.roleReported !== 'replica' || replica.masterHost === null) return false;
-  return replica.masterPort === master.address.port && sameHost(state, master.address, replica.masterHost);
+  return replica.masterPort === address.port && sameHost(state, address, replica.masterHost);
 }
 
 /** One MULTI: follow, leave (a new replication id), follow; clients cut; a pause of the move lifted. */

@@ -188,17 +188,21 @@ function askAboutTarget(turn: Turn, master: Master): void {
   const { state, now } = turn;
   const target = silentTarget(master);
   for (const peer of master.peers.values()) {
-    if (peer.targetDown && now > peer.lastTargetReplyMs + 5 * state.tunables.askPeriodMs) peer.targetDown = false;
+    const isStale = target === undefined || peer.lastTargetAskMs < (target.sdownSinceMs ?? Infinity) || now > peer.lastTargetReplyMs + 5 * state.tunables.askPeriodMs;
+    if (isStale) peer.targetDown = false;
     if (target === undefined || target.sdownSinceMs === null || now < peer.lastTargetAskMs + state.tunables.askPeriodMs) continue;
     peer.lastTargetAskMs = now;
     const address = [announcedHost(state.settings, target.address), String(target.address.port)];
     const question = ['is-master-down-by-addr', ...address, String(state.currentEpoch), '*'];
-    send(turn, peer, [commandName(state, peer, 'SENTINEL'), ...question], { kind: 'targetDown', instance: refOf(peer) });
+    send(turn, peer, [commandName(state, peer, 'SENTINEL'), ...question], { kind: 'targetDown', instance: refOf(peer), askedMs: now });
   }
 }
 
-export function applyTargetDownReply(turn: Turn, peer: Peer, reply: RespValue): void {
+/** What was asked before the target went down, or about another target, is no opinion of it. */
+export function applyTargetDownReply(turn: Turn, peer: Peer, reply: RespValue, askedMs: Millis): void {
   if (reply.kind !== 'array' || reply.items[0]?.kind !== 'integer') return;
-  peer.targetDown = reply.items[0].value === 1;
+  const master = turn.state.masters.get(peer.master);
+  const downSinceMs = (master === undefined ? undefined : silentTarget(master))?.sdownSinceMs ?? Infinity;
+  peer.targetDown = reply.items[0].value === 1 && askedMs >= downSinceMs;
   peer.lastTargetReplyMs = turn.now;
 }
