@@ -19,7 +19,7 @@ import { commandName, send } from './instance.js';
 import { LIMITS } from './limits.js';
 import { forceHello, NEVER, requestInfo } from './monitor.js';
 import { selectReplica, whyNotEligible } from './promotion.js';
-import { orderToLead, repeatLostOrder, saysReplica, sendReplicaOf } from './reconfigure.js';
+import { orderToLead, repeatLostOrder, saysMaster, saysReplica, sendReplicaOf } from './reconfigure.js';
 import { settleClient } from './silent/ending.js';
 import { awaitTarget, concludeMove, decideAsLeader, holdAndCatchUp, moveDueMs, reassertOriginal } from './silent/moves.js';
 import { lowestElectionEpoch } from './silent/votes.js';
@@ -326,6 +326,12 @@ function reconfigurationDueMs(state: SentinelState, master: Master, failover: Fa
   return due as Millis;
 }
 
+/**
+ * Sends the others to the promoted one, parallel-syncs at a time.
+ *
+ * Divergence D96: only who has just said that it is a replica. Stock sends on every connection: a leader that was cut off with the one it
+ * promoted makes the master that the others have elected meanwhile a replica.
+ */
 function reconfigureReplicas(turn: Turn, master: Master, failover: Failover): void {
   const promoted = promotedReplica(master);
   if (promoted === undefined) return;
@@ -339,7 +345,7 @@ function reconfigureReplicas(turn: Turn, master: Master, failover: Failover): vo
   let inProgress = others.filter((replica) => replica.reconf === 'sent' || replica.reconf === 'inprog').length;
   for (const replica of others) {
     if (inProgress >= master.parallelSyncs) break;
-    if (replica.reconf !== 'none' || !mayRedirect(promoted, replica) || !sendReplicaOf(turn, replica, promoted.address)) continue;
+    if (replica.reconf !== 'none' || !saysReplica(replica, turn.now) || !sendReplicaOf(turn, replica, promoted.address)) continue;
     replica.reconf = 'sent';
     replica.reconfSentMs = turn.now;
     announce(turn, 'notice', '+slave-reconf-sent', replica);
@@ -349,23 +355,12 @@ function reconfigureReplicas(turn: Turn, master: Master, failover: Failover): vo
 }
 
 /**
- * Not on a connection from after the promotion before the node has said on it that it is a replica: another leader may have promoted this
- * very node, and ours is the outdated failover then.
- *
- * Divergence D96: stock sends on every connection, and makes the newer master a replica.
- */
-function mayRedirect(promoted: Replica, replica: Replica): boolean {
-  const { command } = replica.link;
-  return command !== null && (command.sinceMs <= promoted.roleReportedMs || saysReplica(replica));
-}
-
-/**
- * All reachable replicas follow, or the time is up.
+ * All reachable replicas follow, or the time is up. Nobody waits for one that says it is a master.
  *
  * Divergence D45: a promoted replica that goes down here ends the failover, so that the next one can begin; stock hangs in it for ever.
  */
 function detectEnd(turn: Turn, master: Master, failover: Failover, promoted: Replica, others: readonly Replica[]): void {
-  const pending = others.some((replica) => replica.reconf !== 'done' && replica.sdownSinceMs === null);
+  const pending = others.some((replica) => replica.reconf !== 'done' && replica.sdownSinceMs === null && !saysMaster(replica, turn.now));
   const expired = turn.now > failover.stateSinceMs + master.failoverTimeoutMs;
   if (pending && !expired && promoted.sdownSinceMs === null) return;
 
@@ -374,7 +369,7 @@ function detectEnd(turn: Turn, master: Master, failover: Failover, promoted: Rep
   enter(turn, failover, 'update_config');
   if (!expired) return;
   for (const replica of others) {
-    if (replica.reconf === 'done' || replica.reconf === 'sent' || !mayRedirect(promoted, replica)) continue;
+    if (replica.reconf === 'done' || replica.reconf === 'sent' || !saysReplica(replica, turn.now)) continue;
     if (!sendReplicaOf(turn, replica, promoted.address)) continue;
     announce(turn, 'notice', '+slave-reconf-sent-be', replica);
     replica.reconf = 'sent';

@@ -10,7 +10,7 @@ import type { ConnectionId, InstanceRef } from './state.js';
 export type ReplyTag =
   | { readonly kind: 'ignored' }
   | { readonly kind: 'ping'; readonly instance: InstanceRef }
-  | { readonly kind: 'info'; readonly instance: InstanceRef }
+  | { readonly kind: 'info'; readonly instance: InstanceRef; readonly askedMs: Millis }
   | { readonly kind: 'publish'; readonly instance: InstanceRef }
   | { readonly kind: 'role'; readonly instance: InstanceRef }
   | { readonly kind: 'subscribe'; readonly instance: InstanceRef }

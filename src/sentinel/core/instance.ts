@@ -52,6 +52,7 @@ function bareDataNode(owner: InstanceRef, address: NodeAddress, downAfterMs: num
   return {
     ...bareInstance(owner, address, downAfterMs, now),
     infoRefreshMs: null,
+    infoAskedMs: NEVER_CONNECTED,
     infoSentMs: NEVER_CONNECTED,
     infoText: null,
     roleReported: owner.kind === 'replica' ? 'replica' : 'master',

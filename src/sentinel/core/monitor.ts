@@ -136,7 +136,7 @@ export function sendPeriodicCommands(turn: Turn, instance: Instance): void {
 
 export function requestInfo(turn: Turn, instance: Master | Replica): void {
   instance.infoSentMs = turn.now;
-  send(turn, instance, [commandName(turn.state, instance, 'INFO')], { kind: 'info', instance: refOf(instance) });
+  send(turn, instance, [commandName(turn.state, instance, 'INFO')], { kind: 'info', instance: refOf(instance), askedMs: turn.now });
 }
 
 export function ping(turn: Turn, instance: Instance): void {

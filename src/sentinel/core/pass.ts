@@ -62,7 +62,7 @@ export function passDueMs(state: SentinelState, master: Master, now: Millis): Mi
   }
   if (calm) {
     due = Math.min(due, electionDueMs(state, master), failoverDueMs(state, master));
-    due = Math.min(due, prepareDueMs(master), effectiveDueMs(state, master), watchDueMs(state, master), debtsDueMs(state, master));
+    due = Math.min(due, prepareDueMs(master), effectiveDueMs(state, master), watchDueMs(state, master), debtsDueMs(state, master, now));
   }
   return due as Millis;
 }

@@ -4,7 +4,9 @@
  * Mirrors sentinelSendSlaveOf in sentinel.c.
  */
 import { isForeign } from './caution/foreign.js';
+import type { Millis } from '../../time.js';
 import { commandName, send } from './instance.js';
+import { LIMITS } from './limits.js';
 import type { Failover, Instance, NodeAddress, Replica } from './state.js';
 import { announcedHost } from './state.js';
 import type { Turn } from './turn.js';
@@ -30,9 +32,17 @@ export function sendReplicaOf(turn: Turn, instance: Instance, target: NodeAddres
   return transaction.every((argv) => send(turn, instance, argv));
 }
 
-/** Whether the node itself says so on its present connection. What it said on an earlier one may be from before a failover that we missed. */
-export function saysReplica({ link, infoRefreshMs, roleReported }: Readonly<Replica>): boolean {
-  return link.command !== null && roleReported === 'replica' && (infoRefreshMs ?? 0) >= link.command.sinceMs;
+/** A node that says what it is on this connection, and not long ago: what it said before a cut may be from before a failover that we missed. */
+function isFreshlyHeard({ link, infoAskedMs }: Readonly<Replica>, now: Millis): boolean {
+  return link.command !== null && infoAskedMs >= link.command.sinceMs && now - infoAskedMs <= 2 * LIMITS.fastInfoPeriodMs;
+}
+
+export function saysReplica(replica: Readonly<Replica>, now: Millis): boolean {
+  return replica.roleReported === 'replica' && isFreshlyHeard(replica, now);
+}
+
+export function saysMaster(replica: Readonly<Replica>, now: Millis): boolean {
+  return replica.roleReported === 'master' && isFreshlyHeard(replica, now);
 }
 
 /** Tells the one that this failover chose to lead; false as for sendReplicaOf. */
@@ -50,7 +60,7 @@ export function orderToLead(turn: Turn, failover: Failover, replica: Replica): b
  */
 export function repeatLostOrder(turn: Turn, failover: Failover, replica: Replica): void {
   const { command } = replica.link;
-  if (command === null || command.id === failover.orderedOn || !saysReplica(replica)) return;
+  if (command === null || command.id === failover.orderedOn || !saysReplica(replica, turn.now)) return;
   if (failover.lastPauseMs !== 0 && turn.now >= failover.heldUntilMs - failover.lastPauseLengthMs / 4) return;
   orderToLead(turn, failover, replica);
 }

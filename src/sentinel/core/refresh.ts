@@ -3,6 +3,7 @@
  *
  * First the learning half, always; then the acting half, not in TILT. Mirrors sentinelRefreshInstanceInfo in sentinel.c.
  */
+import type { Millis } from '../../time.js';
 import type { InfoReport } from '../wire/info.js';
 import { parseInfo } from '../wire/info.js';
 import type { RespValue } from '../wire/resp-value.js';
@@ -24,7 +25,7 @@ import { promotedReplica } from './state.js';
 import type { Turn } from './turn.js';
 import { announce, log, masterOf, persist } from './turn.js';
 
-export function applyInfo(turn: Turn, node: Master | Replica, text: string): void {
+export function applyInfo(turn: Turn, node: Master | Replica, text: string, askedMs: Millis): void {
   const master = masterOf(turn.state, node);
   if (master === undefined) return;
   const idBefore = replicationIdOf(node.infoText);
@@ -34,6 +35,7 @@ export function applyInfo(turn: Turn, node: Master | Replica, text: string): voi
   if (node.kind === 'master') discoverReplicas(turn, node, report);
   noteReplication(turn, node, report);
   node.infoRefreshMs = turn.now;
+  node.infoAskedMs = askedMs;
   noteRole(turn, node, report.role);
   noteOtherHistory(turn, node, idBefore);
   beCareful(turn, node, report);

@@ -85,6 +85,8 @@ interface InstanceBase {
 export interface DataNode extends InstanceBase {
   /** When INFO was last read; null = never. */
   infoRefreshMs: Millis | null;
+  /** When that INFO was asked for: what it says was true then or later. */
+  infoAskedMs: Millis;
   infoSentMs: Millis;
   infoText: string | null;
   /** null: INFO without a role line. */

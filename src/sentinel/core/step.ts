@@ -126,7 +126,7 @@ function dispatchReply(turn: Turn, instance: Instance, { tag, reply }: Extract<I
     case 'publish':
       return applyPublishReply(turn, instance, reply);
     case 'info':
-      if (instance.kind !== 'sentinel' && reply.kind === 'bulk') applyInfo(turn, instance, reply.text);
+      if (instance.kind !== 'sentinel' && reply.kind === 'bulk') applyInfo(turn, instance, reply.text, tag.askedMs);
       return;
     case 'role':
       if (instance.kind !== 'sentinel') applyRole(turn, instance, reply);

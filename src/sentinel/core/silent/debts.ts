@@ -51,7 +51,6 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
 
 /** A copy that was asked of another process says nothing: the debt starts again when the master restarted, or is another node. */
 function rebase(turn: Turn, master: Master, debt: ResyncDebt): void {
-  if (master.runId === '') return;
   if (debt.creditor === '') debt.creditor = master.runId;
   if (debt.creditor !== master.runId) Object.assign(debt, { creditor: master.runId, sentMs: 0, executedMs: 0, sinceMs: turn.now });
 }
@@ -83,12 +82,12 @@ export function isPayable(turn: Turn, master: Master, replica: Replica, debt: Re
 }
 
 /**
- * Whether the node, by its own word on its present connection, follows our master or the one before. A node that leads, or follows somebody
+ * Whether the node, by its own word of a moment ago, follows our master or the one before. A node that leads, or follows somebody
  * else, may do so by a configuration that we have not heard of, being cut off since the end of the window: then it is for whoever converts
  * and fixes with patience (refresh.ts). So nothing is sent on a connection that is not up yet, to be delivered nobody knows when.
  */
-function isUnderUs(state: SentinelState, master: Master, replica: Replica): boolean {
-  if (!saysReplica(replica)) return false;
+function isUnderUs(state: SentinelState, master: Master, replica: Replica, now: Millis): boolean {
+  if (!saysReplica(replica, now)) return false;
   const { previous } = master.published;
   return follows(state, master.address, replica) || (previous !== null && follows(state, previous, replica));
 }
@@ -100,9 +99,12 @@ function copiesUnderWay(master: Master): number {
   }).length;
 }
 
-/** Not beside a failover. Nor in a window: a full copy from the original would taint it, and the end makes new debts. */
+/**
+ * Not beside a failover. Nor in a window: a full copy from the original would taint it, and the end makes new debts. Nor before the master
+ * has said which process it is: a copy of another one would have to be taken again.
+ */
 function mayPay(master: Master): boolean {
-  return master.debts.size > 0 && master.failover === null && master.silent === null;
+  return master.debts.size > 0 && master.failover === null && master.silent === null && master.runId !== '';
 }
 
 /** The former master goes outside parallel-syncs; what is repeated has its place already. */
@@ -110,14 +112,14 @@ function hasPlace(master: Master, debt: ResyncDebt, copying: number): boolean {
   return debt.formerMaster || debt.sentMs !== 0 || copying < master.parallelSyncs;
 }
 
-export function debtsDueMs(state: SentinelState, master: Master): Millis {
+export function debtsDueMs(state: SentinelState, master: Master, now: Millis): Millis {
   if (!mayPay(master)) return NEVER;
   let due: number = NEVER;
   const copying = copiesUnderWay(master);
   for (const [key, debt] of master.debts) {
     const replica = master.replicas.get(key);
     if (replica === undefined || isDisconnected(replica) || !hasPlace(master, debt, copying)) continue;
-    if (isUnderUs(state, master, replica)) due = Math.min(due, payableMs(state, master, replica, debt));
+    if (isUnderUs(state, master, replica, now)) due = Math.min(due, payableMs(state, master, replica, debt));
   }
   for (const peer of payers(master)) due = Math.min(due, payerAskDueMs(state, master, peer));
   return due as Millis;
@@ -141,7 +143,7 @@ export function payDebts(turn: Turn, master: Master): void {
     }
     const isNew = debt.sentMs === 0;
     if (!isPayable(turn, master, replica, debt) || !hasPlace(master, debt, copying)) continue;
-    if (!isUnderUs(turn.state, master, replica)) continue;
+    if (!isUnderUs(turn.state, master, replica, turn.now)) continue;
     if (sendForcedResync(turn, master, replica, debt) && isNew && !debt.formerMaster) copying++;
   }
   for (const peer of payers(master)) {
