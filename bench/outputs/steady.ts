@@ -40,7 +40,8 @@ export interface SteadyReport {
 
 /** Three agents at rest for `minutes`, then at odds for `differMinutes`. */
 export async function steady(minutes: number, differMinutes: number): Promise<SteadyReport> {
-  const lab = new VipLab({ withVips: false, yaml: ['consul: { address: "CONSUL" }'] });
+  // Long enough for a machine with other work: what is late there would be a change.
+  const lab = new VipLab({ withVips: false, downAfterMs: 5_000, yaml: ['consul: { address: "CONSUL" }'] });
   try {
     const run = new Steady(lab);
     await run.start();
