@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { waitFor } from '../../test/integration/lab.js';
 import type { Host } from '../../test/integration/netns-lab.js';
 import { CACHE, SENTINEL_PORT, VipLab } from '../../test/integration/vip-lab.js';
-import { ConsulServers, DNS_PORT } from './consul-servers.js';
+import { ConsulServers, DNS_PORT } from '../../test/integration/netns-consul.js';
 
 export type Round = 'hosts' | 'consul' | 'cluster';
 

@@ -4,26 +4,17 @@
  * Every write goes through a recorder, and Consul's own ModifyIndexes are looked at each second. To differ, one agent after the other is cut from one
  * replica by an ip rule (agents still hear each other), while the other replica dies and comes back: that's the real change.
  */
-import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { waitFor } from '../../test/integration/lab.js';
 import type { Host } from '../../test/integration/netns-lab.js';
 import { CACHE, SENTINEL_PORT, SESSIONS, VipLab } from '../../test/integration/vip-lab.js';
-import { ConsulServers } from './consul-servers.js';
+import { ConsulServers, recordedIn } from '../../test/integration/netns-consul.js';
+import type { Recorded } from '../../test/integration/netns-consul.js';
 
-const RECORDER_PORT = 8501;
 /** After the start, and after each change. */
 const SETTLE_MS = 5_000;
-const here = (name: string): string => new URL(name, import.meta.url).pathname;
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 const pause = (ms: number): Promise<void> => new Promise((done) => void setTimeout(done, ms));
-
-interface Line {
-  readonly at: number;
-  readonly path?: string;
-  readonly body?: string;
-  readonly indexes?: string;
-}
 
 export interface Step {
   readonly what: string;
@@ -60,12 +51,9 @@ class Steady {
 
   async start(): Promise<void> {
     const { lab } = this;
-    const { client } = lab;
     const consul = await ConsulServers.one(lab);
-    writeFileSync(this.#file, '');
-    const words = [this.#file, client.ip, String(RECORDER_PORT), consul.urls[0] ?? '', CACHE.name, SESSIONS.name];
-    lab.children.start('recorder', [...client.wrap, process.execPath, here('recorder.mjs'), ...words], lab.folder);
-    await lab.start((text) => text.replace('CONSUL', `http://${client.ip}:${RECORDER_PORT}`));
+    const address = consul.record(this.#file, [CACHE.name, SESSIONS.name]);
+    await lab.start((text) => text.replace('CONSUL', address));
     await lab.ready(CACHE, lab.host(1));
     await lab.ready(SESSIONS, lab.host(2));
     // Until nothing has been written for a while: replicas become healthy one by one.
@@ -89,8 +77,8 @@ class Steady {
     return { isSound, steady: rest, differ: { minutes: differMinutes, changes: sum('changes'), writes: sum('writes'), steps } };
   }
 
-  #lines(): Line[] {
-    return readFileSync(this.#file, 'utf8').split('\n').flatMap((line) => (line.endsWith('}') ? [JSON.parse(line) as Line] : []));
+  #lines(): Recorded[] {
+    return recordedIn(this.#file);
   }
 
   /** The one that writes what the order does not decide: the lowest run id (publishing.md, rule 2). */
@@ -129,6 +117,6 @@ class Steady {
   }
 }
 
-function isWrite({ path }: Line): boolean {
+function isWrite({ path }: Recorded): boolean {
   return path !== undefined;
 }

@@ -1,6 +1,6 @@
-// Stands before a Consul, passes all on and notes each write (self-tests, which change nothing, apart): a line of JSON {at, path, body}; and
+// Stands before a Consul, passes all on and notes each write (self-tests, which change nothing, apart): a line of JSON {at, path, from, body}; and
 // whenever the ModifyIndexes of what belongs to the masters change: {at, indexes}.
-// node recorder.mjs FILE LISTEN_IP PORT CONSUL_URL MASTER…
+// node consul-recorder.mjs FILE LISTEN_IP PORT CONSUL_URL MASTER…
 import { appendFileSync } from 'node:fs';
 import { createServer, request } from 'node:http';
 
@@ -9,7 +9,7 @@ const note = (line) => appendFileSync(file, `${JSON.stringify({ at: Date.now(), 
 
 createServer(async (asked, reply) => {
   const body = Buffer.concat(await asked.toArray());
-  if (asked.method !== 'GET' && !body.includes('.never')) note({ path: asked.url, body: body.toString() });
+  if (asked.method !== 'GET' && !body.includes('.never')) note({ path: asked.url, from: asked.socket.remoteAddress, body: body.toString() });
   const onward = request(`${base}${asked.url}`, { method: asked.method, headers: asked.headers }, (answer) => {
     reply.writeHead(answer.statusCode, answer.headers);
     answer.pipe(reply);

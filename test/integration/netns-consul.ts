@@ -5,17 +5,32 @@
  * third one as Consul does by default.
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { waitFor } from '../../test/integration/lab.js';
-import type { Host } from '../../test/integration/netns-lab.js';
-import type { VipLab } from '../../test/integration/vip-lab.js';
+import { waitFor } from './lab.js';
+import type { Host } from './netns-lab.js';
+import type { VipLab } from './vip-lab.js';
 
 export const HTTP_PORT = 8500;
 export const DNS_PORT = 8600;
 const SERVER_PORT = 8300;
+const RECORDER_PORT = 8501;
 
 const finder = new URL('../../scripts/consul-binary.mjs', import.meta.url).pathname;
+
+/** One line of a recorder: a write, or the ModifyIndexes after a change. */
+export interface Recorded {
+  readonly at: number;
+  readonly path?: string;
+  /** The writer's address. */
+  readonly from?: string;
+  readonly body?: string;
+  readonly indexes?: string;
+}
+
+export function recordedIn(file: string): Recorded[] {
+  return readFileSync(file, 'utf8').split('\n').flatMap((line) => (line.endsWith('}') ? [JSON.parse(line) as Recorded] : []));
+}
 
 export interface View {
   /** As in the table. */
@@ -45,6 +60,16 @@ export class ConsulServers {
     }
     await servers.#ready(3);
     return servers;
+  }
+
+  /** A recorder before the first server, on its host: whoever writes is to be told this address, and what is written is in `file`. */
+  record(file: string, masters: readonly string[]): string {
+    const [host] = this.hosts as [Host];
+    writeFileSync(file, '');
+    const script = new URL('consul-recorder.mjs', import.meta.url).pathname;
+    const words = [process.execPath, script, file, host.ip, String(RECORDER_PORT), this.urls[0] ?? '', ...masters];
+    this.lab.children.start('recorder', [...host.wrap, ...words], this.lab.folder);
+    return `http://${host.ip}:${RECORDER_PORT}`;
   }
 
   /** What an agent on a Redis host is to be told (the same words on each). */
