@@ -208,6 +208,13 @@ export function makeCertificates(): string {
   return folder;
 }
 
+/** The rules of the policy as the documentation shows them, one a line. */
+export function documentedRules(): string[] {
+  const page = readFileSync(new URL('../../docs/consul.md', import.meta.url), 'utf8');
+  const policy = /```hcl\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
+  return policy.split('\n').filter((line) => line.includes('policy')).map((line) => line.replace(/\s+/g, ' '));
+}
+
 type ProxyMode = 'pass' | 'swallow' | 'cut-answers' | 'refuse';
 
 /** Stands before a Consul and sees every request; can be half-open (`swallow`) or lose the answers to writes (`cut-answers`). */
