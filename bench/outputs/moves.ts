@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { waitFor } from '../../test/integration/lab.js';
 import type { Host } from '../../test/integration/netns-lab.js';
 import { CACHE, SENTINEL_PORT, VipLab } from '../../test/integration/vip-lab.js';
+import { SINCE_ROUTE } from './figures.js';
 import { ConsulServers, DNS_PORT } from '../../test/integration/netns-consul.js';
 
 export type Round = 'hosts' | 'consul' | 'cluster';
@@ -25,8 +26,12 @@ interface Note {
 interface Expected {
   readonly title: string;
   readonly what: string;
+  /** Whose Route it follows; absent: whoever's came first. */
+  readonly of?: Host;
 }
 
+/** More lines than a move makes. */
+const JOURNAL_TAIL = 100;
 const here = (name: string): string => new URL(name, import.meta.url).pathname;
 const linesOf = (path: string): string[] => (existsSync(path) ? readFileSync(path, 'utf8').split('\n').filter((line) => line !== '') : []);
 const AGENT_DNS = 5353;
@@ -90,7 +95,7 @@ class Bench {
     const next = lab.network.hosts[home.number % 3] as Host;
     const views = await this.#consul?.views() ?? [];
     const expected: Expected[] = [
-      ...lab.network.hosts.map(({ ip }) => ({ title: 'dns, each agent', what: `dns ${ip}` })),
+      ...lab.network.hosts.map((host) => ({ title: 'dns, each agent', what: `dns ${host.ip}`, of: host })),
       ...(this.round === 'hosts' ? CACHE.vips.map((vip) => ({ title: vip.includes(':') ? 'vip, IPv6' : 'vip, IPv4', what: `vip ${vip}` })) : []),
       ...views.map(({ title, host }) => ({ title, what: `consul ${host.ip}` })),
     ];
@@ -110,18 +115,33 @@ class Bench {
 
   /** A delay for each expected view; or what is still missing. */
   #found(expected: readonly Expected[], next: Host, sinceMs: number): [string, number][] | string {
+    const { lab } = this;
     const later = linesOf(this.#notesFile).map((line) => JSON.parse(line) as Note).filter(({ at }) => at >= sinceMs);
     const promotedMs = later.find(({ what, says }) => what === `role ${next.ip}` && says === 'master')?.at;
     if (promotedMs === undefined) return 'no promotion seen';
+    const routes = lab.network.hosts.map((host) => this.#routeMs(host, next, sinceMs));
+    if (routes.includes(Infinity)) return 'an agent without the new Route';
     const found: [string, number][] = [];
-    for (const { title, what } of expected) {
+    for (const { title, what, of } of expected) {
       const note = later.find((each) => each.what === what && each.says === next.ip);
       if (note === undefined) return `${what} does not say ${next.ip}`;
-      found.push([title, note.at - promotedMs]);
+      // Whoever had the Route first writes to Consul and takes the VIP; DNS follows the agent that is asked.
+      const routeMs = of === undefined ? Math.min(...routes) : routes[of.number - 1] as number;
+      found.push([title, note.at - promotedMs], [`${title}${SINCE_ROUTE}`, note.at - routeMs]);
     }
+    found.push(...routes.map((ms): [string, number] => ['Route, each agent', ms - promotedMs]));
     if (this.round !== 'hosts') return found;
     const hooks = linesOf(this.#hookFile).map((line) => Number(line) * 1000 - promotedMs);
     return hooks.length < 3 ? `${hooks.length} hooks` : [...found, ...hooks.map((ms): [string, number] => ['hook started', ms])];
+  }
+
+  /** When the agent on `host` made the new master its Route (by its journal), milliseconds since 1970; Infinity while it has not. */
+  #routeMs(host: Host, next: Host, sinceMs: number): number {
+    const lines = linesOf(join(this.lab.folder, `agent-${host.number}`, 'journal')).slice(-JOURNAL_TAIL);
+    const changes = lines.map((line) => JSON.parse(line) as { kind: string; at: string; master: string; to: string | null });
+    const to = `${next.ip}:${CACHE.port}`;
+    const found = changes.find((change) => change.kind === 'route' && change.master === CACHE.name && change.to === to && Date.parse(change.at) >= sinceMs);
+    return found === undefined ? Infinity : Date.parse(found.at);
   }
 
   /** The same servers under the same load, written to without us. */
