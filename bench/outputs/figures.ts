@@ -26,6 +26,8 @@ const TITLE_WIDTH = 54;
 export interface Figure {
   readonly what: string;
   readonly count: number;
+  /** What a quiet machine comes near to. */
+  readonly min: number;
   readonly p50: number;
   readonly p99: number;
   readonly max: number;
@@ -39,14 +41,15 @@ export function quantile(numbers: readonly number[], part: number): number {
 }
 
 export function figureOf(what: string, each: readonly number[]): Figure {
-  const [p50, p99, max] = [quantile(each, 0.5), quantile(each, 0.99), quantile(each, 1)];
+  const [min, p50, p99, max] = [quantile(each, 0), quantile(each, 0.5), quantile(each, 0.99), quantile(each, 1)];
   const bar = BARS[what.replace(SINCE_ROUTE, '')] ?? null;
   const isMissed = bar !== null && !(p50 <= (bar.p50 ?? Infinity) && p99 <= (bar.p99 ?? Infinity));
-  return { what, count: each.length, p50, p99, max, bar, isMissed };
+  return { what, count: each.length, min, p50, p99, max, bar, isMissed };
 }
 
-export function lineOf({ what, count, p50, p99, max, bar, isMissed }: Figure): string {
+export function lineOf({ what, count, min, p50, p99, max, bar, isMissed }: Figure): string {
   const cell = (ms: number): string => ms.toFixed(1).padStart(7);
   const bars = bar === null ? '' : `  bar ${[['p50', bar.p50], ['p99', bar.p99]].flatMap(([name, ms]) => (ms === undefined ? [] : [`${name} ${ms}`])).join(', ')}`;
-  return `${what.padEnd(TITLE_WIDTH)} n=${String(count).padStart(4)}  p50 ${cell(p50)}  p99 ${cell(p99)}  max ${cell(max)}${bars}${isMissed ? '  MISSED' : ''}`;
+  const numbers = `min ${cell(min)}  p50 ${cell(p50)}  p99 ${cell(p99)}  max ${cell(max)}`;
+  return `${what.padEnd(TITLE_WIDTH)} n=${String(count).padStart(4)}  ${numbers}${bars}${isMissed ? '  MISSED' : ''}`;
 }
