@@ -126,6 +126,14 @@ describe('writing', () => {
     expect(proxy.writes[1]?.operations[0]).toMatchObject({ KV: { Verb: 'check-index' } });
     expect(await server.passing('many')).toEqual([`${A.host}:6379`]);
     expect(await server.passing('many-replica')).toHaveLength(13);
+
+    const before = proxy.writes.length;
+    const [next, ...rest] = many as [typeof many[number]];
+    await agent.publish(routeOf({ master: 'many', configEpoch: 6, primary: next.address, replicas: [{ address: A, healthy: true }, ...rest] }));
+    // Old and new primary and the key in one transaction; nobody else has changed.
+    expect(proxy.writes.slice(before).map(({ operations }) => operations.length)).toEqual([7]);
+    expect(await server.passing('many')).toEqual(['10.1.0.1:6379']);
+    expect(await server.passing('many-replica')).toHaveLength(13);
   });
 
   test('a higher order is left alone, and an operator may overrule it', async () => {

@@ -34,6 +34,8 @@ export interface ServerOptions {
   readonly tls?: string;
   readonly name?: string;
   readonly dnsConfig?: Readonly<Record<string, unknown>>;
+  /** More of its configuration file. */
+  readonly more?: Readonly<Record<string, unknown>>;
 }
 
 interface Ports {
@@ -71,7 +73,7 @@ export class ConsulServer {
   }
 
   run(cluster: readonly ConsulServer[], args: readonly string[] = []): void {
-    const { acl, tls, name, dnsConfig } = this.options;
+    const { acl, tls, name, dnsConfig, more } = this.options;
     const others = cluster.filter((each) => each !== this);
     const pem = (file: string): string => join(tls ?? '', file);
     const config = {
@@ -86,6 +88,7 @@ export class ConsulServer {
         ca_file: pem('consul-agent-ca.pem'), cert_file: pem('dc1-server-consul-0.pem'), key_file: pem('dc1-server-consul-0-key.pem'),
         verify_incoming: true, verify_outgoing: true,
       }),
+      ...more,
     };
     const path = join(this.folder, 'consul.json');
     writeFileSync(path, JSON.stringify(config));
@@ -203,6 +206,13 @@ export function makeCertificates(): string {
     execFileSync(binary, ['tls', ...args], { cwd: folder, stdio: 'ignore' });
   }
   return folder;
+}
+
+/** The rules of the policy as the documentation shows them, one a line. */
+export function documentedRules(): string[] {
+  const page = readFileSync(new URL('../../docs/consul.md', import.meta.url), 'utf8');
+  const policy = /```hcl\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
+  return policy.split('\n').filter((line) => line.includes('policy')).map((line) => line.replace(/\s+/g, ' '));
 }
 
 type ProxyMode = 'pass' | 'swallow' | 'cut-answers' | 'refuse';

@@ -2,22 +2,15 @@
  * ACL with default deny and the minimal policy of docs/consul.md, token files, TLS with client certificates.
  */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ConsulSettings } from '../../src/publishers/consul/settings.js';
 import { A, B, routeOf, waitFor } from '../unit/publishers/routes.js';
-import { ConsulProxy, ConsulServer, MASTER_TOKEN, PublishingAgent, makeCertificates, settingsOf } from './consul-lab.js';
+import { ConsulProxy, ConsulServer, MASTER_TOKEN, PublishingAgent, documentedRules, makeCertificates, settingsOf } from './consul-lab.js';
 
 const first = routeOf({ replicas: [{ address: B, healthy: true }] });
 const moved = routeOf({ configEpoch: 6, primary: B, replicas: [{ address: A, healthy: true }] });
-
-/** The rules of the policy as the documentation shows them, one a line. */
-function documentedRules(): string[] {
-  const page = readFileSync(new URL('../../docs/consul.md', import.meta.url), 'utf8');
-  const policy = /```hcl\n([\s\S]*?)```/.exec(page)?.[1] ?? '';
-  return policy.split('\n').filter((line) => line.includes('policy')).map((line) => line.replace(/\s+/g, ' '));
-}
 
 describe('ACL, default deny', () => {
   let server: ConsulServer;

@@ -78,8 +78,13 @@ function sentenceOf(kind: FaultKind, { call, statusCode, body, code, message, de
     case 'busy': return `is busy (${statusCode}, ${call}), trying again later`;
     case 'unknownToken': return `does not know the token (${call}): ACL not found`;
     case 'denied': return `refuses ${call}: ${said}`;
-    default: return `answered ${call} with ${statusCode}: ${said}`;
+    default: return `answered ${call} with ${statusCode}: ${said}${cutAdvice(statusCode, said)}`;
   }
+}
+
+/** A TLS port answers plain HTTP with one line and hangs up, so that the line may be lost. */
+function cutAdvice(statusCode: number | null, said: string): string {
+  return statusCode === 400 && said.includes('ECONNRESET') ? ' (an HTTP request to an HTTPS server? then consul.address begins with https)' : '';
 }
 
 function tlsAdvice(code: string): string {

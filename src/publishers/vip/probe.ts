@@ -6,8 +6,8 @@ import { connect } from 'node:net';
 import { AgentError } from '../../errors.js';
 import type { VipPrograms, VipSettings } from './settings.js';
 
-/** A neighbour that has the address answers within this, be it with a refusal; silence = nobody. */
-const ANSWER_MS = 50;
+/** A neighbour that has the address answers within this (its kernel does, be it with a refusal); silence = nobody. Clients wait for it in every planned move. */
+const ANSWER_MS = 20;
 const DAD_LIMIT_MS = 3_000;
 
 /** Whether a TCP connection to the address is accepted or refused; both come from a host that has it. */

@@ -85,6 +85,7 @@ describe('faults', () => {
     [{ statusCode: 403, body: "Permission denied: token with AccessorID 'x'" }, 'denied', false, 'refuses PUT /v1/txn: Permission denied: token'],
     [{ statusCode: 500, body: 'No path to datacenter' }, 'refused', false, 'No path to datacenter'],
     [{ statusCode: 400, body: 'Client sent an HTTP request to an HTTPS server.' }, 'refused', false, 'HTTPS server'],
+    [{ statusCode: 400, body: 'Error: read ECONNRESET' }, 'refused', false, 'an HTTP request to an HTTPS server? then consul.address begins with https'],
   ])('%j', (change, kind, isUncertain, text) => {
     const error = faultOf(failed(change));
     expect(error).toMatchObject({ kind, isUncertain, code: kind === 'timeout' ? 'PUBLISH_TIMEOUT' : 'PUBLISH_FAILED' });
