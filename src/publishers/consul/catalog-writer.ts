@@ -39,6 +39,8 @@ export class CatalogWriter implements Writer {
   readonly #options: CatalogWriterOptions;
   /** Master → generation of the token that passed its self-test. */
   readonly #passed = new Map<string, number>();
+  /** Master → what the last look saw. */
+  readonly #seen = new Map<string, Snapshot>();
 
   constructor(options: CatalogWriterOptions) {
     this.#options = options;
@@ -51,6 +53,8 @@ export class CatalogWriter implements Writer {
     await this.#selfTest(names, signal);
     let hasWaited = false;
     let lastError: AgentError | null = null;
+    const remembered = options.isLeader ? this.#remembered(wish, options) : null;
+    if (remembered !== null) await this.#write(wish, remembered, signal);
     for (let round = 0; round < MAX_ROUNDS;) {
       const snapshot = await this.#look(names, signal);
       const plan = planWrite(wish, snapshot, options);
@@ -85,6 +89,7 @@ export class CatalogWriter implements Writer {
 
   async forget(names: MasterNames, lastOrder: number, signal: AbortSignal): Promise<void> {
     const { client, log, kvPrefix } = this.#options;
+    this.#seen.delete(names.master);
     await this.#selfTest(names, signal);
     for (let round = 0; round < MAX_ROUNDS; round++) {
       const { value: key } = await client.readKey(names.key, { signal });
@@ -106,6 +111,16 @@ export class CatalogWriter implements Writer {
     }
   }
 
+  /**
+   * A new leader need not look first: the key's check-and-set refuses the whole transaction when somebody has written since our last look, and
+   * what was changed by hand since is seen in the look that follows. Two round trips less before clients are told.
+   */
+  #remembered(wish: Wish, options: ApplyOptions): Write | null {
+    const snapshot = this.#seen.get(wish.names.master);
+    const plan = snapshot === undefined ? null : planWrite(wish, snapshot, options);
+    return plan !== null && plan.kind === 'write' && plan.reason === 'change' ? plan : null;
+  }
+
   async #look(names: MasterNames, signal: AbortSignal): Promise<Snapshot> {
     const { client } = this.#options;
     // The key first: a write between the reads then shows as a stale index, never as an old order with new entries.
@@ -113,7 +128,9 @@ export class CatalogWriter implements Writer {
     const [entries, replicaEntries] = await Promise.all([
       client.readEntries(names.service, { signal }), client.readEntries(names.replicaService, { signal }),
     ]);
-    return { key: key.value, entries: entries.value, replicaEntries: replicaEntries.value };
+    const snapshot = { key: key.value, entries: entries.value, replicaEntries: replicaEntries.value };
+    this.#seen.set(names.master, snapshot);
+    return snapshot;
   }
 
   async #write(wish: Wish, plan: Write, signal: AbortSignal): Promise<WriteOutcome> {
