@@ -78,12 +78,23 @@ export class Operators {
       // Who has set one thing here and another one there makes it equal again.
       else if (this.world.options.meddling !== null) this.#settle(host, group);
     }
-    if (this.world.options.meddling !== null) this.#adoptForgotten(group);
+    if (this.world.options.meddling !== null) {
+      this.#crown(group);
+      this.#adoptForgotten(group);
+    }
     for (const host of this.finishDraw.shuffled(this.world.hosts)) {
       const silent = masterAt(host, name)?.silent;
       if (silent == null) continue;
       return this.#order(host, ['SILENT-FAILOVER', name, silent.target, this.finishDraw.oneOf(['done', 'abort'])]);
     }
+  }
+
+  /** Nodes that were all made to follow each other, and sentinels that were made to forget who led: somebody has to say who does. */
+  #crown(group: GroupOptions): void {
+    const nodes = this.world.nodesIn(group.name);
+    const isKnown = this.world.hosts.some((host) => (masterAt(host, group.name)?.configEpoch ?? 0) > 0);
+    if (isKnown || nodes.some((node) => !node.isRunning || node.isLoading || node.master === null)) return;
+    nodes[0]?.follow(null);
   }
 
   /** Where nobody is told of a node any more (RESET forgets, and only the master's own replicas come back), it is told by hand. */

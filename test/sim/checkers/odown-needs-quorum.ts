@@ -2,14 +2,15 @@
  * ODOWN is the word of a quorum: so many sentinels, the one that says it included, see this very node down, or have done so since the one
  * that says it does. And without ODOWN nobody tries a failover, unless an operator has ordered it.
  */
-import type { Effect, Input, Master } from '../../../src/sentinel/index.js';
+import type { Effect, Input, Master, Replica } from '../../../src/sentinel/index.js';
 import { formatAddress } from '../../../src/sentinel/wire/address.js';
 import type { SentinelHost } from '../sentinel-host.js';
 import type { World } from '../world.js';
 import type { Checker, Verdict } from './checker.js';
 import { masterInEvent, mastersOf } from './checker.js';
 
-const seenKey = (host: SentinelHost, master: Master): string => `${host.name} ${master.name} ${formatAddress(master.address)}`;
+const seenKey = (host: SentinelHost, master: Master, node: Master | Replica = master): string =>
+  `${host.name} ${master.name} ${formatAddress(node.address)}`;
 
 export class OdownNeedsQuorum implements Checker {
   readonly name = 'ODOWN needs a quorum';
@@ -27,6 +28,8 @@ export class OdownNeedsQuorum implements Checker {
       const began = effects.some((effect) => effect.kind === 'event' && effect.name === '+sdown' && masterInEvent(effect) === master.name);
       if (master.sdownSinceMs === null && !began) this.#sinceMs.delete(key);
       else this.#lastMs.set(key, nowMs);
+      // The target of a silent move is a replica to some and the master to others.
+      for (const replica of master.replicas.values()) if (replica.sdownSinceMs !== null) this.#lastMs.set(seenKey(host, master, replica), nowMs);
       if (began || (master.sdownSinceMs !== null && !this.#sinceMs.has(key))) this.#sinceMs.set(key, nowMs);
     }
     for (const effect of effects) {

@@ -58,7 +58,8 @@ export class TargetPromoted implements Checker {
     if (silent == null) return null;
     const knowing = this.world.hosts.filter((each) => {
       const master = each.state?.masters.get(group);
-      if (master === undefined) return each.disk.text.includes(silent.target);
+      // A dead one: its file names the target as such, or as the master that it has become.
+      if (master === undefined) return [silent.target, silent.target.replace(/:(\d+)$/, ' $1')].some((words) => each.disk.text.includes(words));
       return master.silent?.target === silent.target || master.configEpoch >= silent.doneEpoch;
     });
     if (2 * knowing.length > this.world.hosts.length || this.#differ(group)) return null;
