@@ -79,7 +79,8 @@ const CASES: readonly (readonly [string, Core, RegExp])[] = [
         return effects;
       },
     },
-    /^I[12]|^saved/,
+    // Whoever counts old opinions of the new address is caught first.
+    /^I[12]|^saved|^ODOWN/,
   ],
   [
     'a hello of a lower epoch wins',
