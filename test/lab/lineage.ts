@@ -97,12 +97,14 @@ const COPY_MS = 60_000;
 /** The history of the node that is the master in the end, newest segment first. */
 export function finalHistory(history: History, master: string): Segment[] {
   const segments: Segment[] = [];
+  let emptiedMs = 0;
   const last = history.samples.get(master)?.at(-1);
   let emptiedBy: string | null = null;
   let next: Segment | null = last === undefined ? null : { replid: last.replid, upTo: Infinity, leftMs: Infinity, how: 'present', emptiedBy };
   while (next !== null && !segments.some(({ replid }) => replid === next?.replid)) {
-    emptiedBy ??= next.emptiedBy;
-    segments.push(emptiedBy === null ? next : { ...next, upTo: 0, emptiedBy });
+    // What was lost with the emptied node was inherited from older segments, too: they were lost then, not when they were left.
+    if (emptiedBy === null && next.emptiedBy !== null) [emptiedBy, emptiedMs] = [next.emptiedBy, next.leftMs];
+    segments.push(emptiedBy === null ? next : { ...next, upTo: 0, emptiedBy, leftMs: Math.max(next.leftMs, emptiedMs) });
     next = parentOf(history, next.replid);
   }
   return segments;
