@@ -209,7 +209,7 @@ export class Chaos {
     if (program.kind === 'agent') return;
     this.restarts.push({ host: program.address.host, atMs: Date.now(), keptData: keepsData });
     // One that ends at once is found by the round's check of all processes.
-    await this.site.answering(program).catch((error: unknown) => this.say(`  ${program.name} is not back: ${messageOf(error)}`));
+    await this.site.answering(program).then(() => this.operators.restarted(program), (error: unknown) => this.say(`  ${program.name} is not back: ${messageOf(error)}`));
   }
 
   /** One of those that run; the master, when the step wants it and it can be hit. */

@@ -157,7 +157,8 @@ function judgeMasterWrite(
   const short = replid.slice(0, 8);
   if (segment === undefined) {
     const demotedMs = firstOther(history, receipt.host, replid, receipt.acknowledgedMs);
-    return blame(receipt, history, receipt.acknowledgedMs, demotedMs, `history ${short} was given up`);
+    const verdict = blame(receipt, history, receipt.acknowledgedMs, demotedMs, `history ${short} was given up`);
+    return verdict.kind === 'unexplained' ? judgeHeir(receipt, history, segments, replid) ?? verdict : verdict;
   }
   const highest = after?.replid === replid ? after.offset : after?.replid2 === replid ? after.secondOffset - 1 : Infinity;
   if (highest <= segment.upTo || segment.leftMs === Infinity) {
@@ -166,6 +167,26 @@ function judgeMasterWrite(
   const demotedMs = Math.max(segment.leftMs, firstOther(history, receipt.host, replid, receipt.acknowledgedMs));
   const what = `not in the copy when ${segment.how}, which left history ${short} at offset ${segment.upTo}`;
   return blame({ ...receipt, host: segment.emptiedBy ?? receipt.host }, history, Math.min(receipt.sentMs, segment.leftMs), demotedMs, what);
+}
+
+/** A planned move may have carried the history on under other ids, before the last of them was given up; null when none came out of it. */
+function judgeHeir(receipt: Receipt, history: History, segments: readonly Segment[], replid: string): Verdict | null {
+  let heir: { readonly host: string; readonly sample: Sample } | null = null;
+  for (let id = replid; ;) {
+    const next = [...history.samples].flatMap(([host, all]) => {
+      const sample = all.find((each) => each.role === 'master' && each.replid2 === id && each.askedMs >= receipt.acknowledgedMs);
+      return sample === undefined ? [] : [{ host, sample }];
+    }).sort((a, b) => a.sample.answeredMs - b.sample.answeredMs)[0];
+    if (next === undefined) break;
+    // What is part of the final history was not given up.
+    if (segments.some((segment) => segment.replid === next.sample.replid)) return null;
+    heir = next;
+    id = next.sample.replid;
+  }
+  if (heir === null) return null;
+  const { host, sample } = heir;
+  const leftMs = firstOther(history, host, sample.replid, sample.answeredMs);
+  return blame({ ...receipt, host }, history, sample.askedMs, leftMs, `history ${replid.slice(0, 8)} went on as ${sample.replid.slice(0, 8)}, which was given up`);
 }
 
 /** When the node was first seen with another history, after `atMs`. */

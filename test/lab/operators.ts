@@ -25,6 +25,7 @@ export class Operators {
   /** How many moves of each kind were answered `OK`. */
   readonly accepted = new Map<string, number>();
   #isSilentBusy = false;
+  #writable: Node | null = null;
 
   constructor(readonly site: Site, readonly say: (text: string) => void) {}
 
@@ -111,12 +112,18 @@ export class Operators {
     } while (Date.now() < giveUpMs);
   }
 
+  /** A node that is back may have been writable when its file was rewritten last (CONFIG REWRITE of a move): only a target of now is. */
+  restarted(node: Node): Promise<void> {
+    return this.#setReadOnly(node, node === this.#writable ? 'no' : 'yes');
+  }
+
   /** The one replica that takes writes, or none. */
   async #setWritable(target: Node | null): Promise<void> {
+    this.#writable = target;
     for (const node of this.site.nodes) await this.#setReadOnly(node, node === target ? 'no' : 'yes');
   }
 
-  /** Tried again: the agents cut clients when they move a master. Who is down starts read-only. */
+  /** Tried again: the agents cut clients when they move a master. */
   async #setReadOnly(node: Node, value: 'yes' | 'no'): Promise<void> {
     for (let tries = 3; node.isWanted; tries--) {
       try {
