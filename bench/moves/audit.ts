@@ -6,6 +6,8 @@ import type { Address } from '../../src/sentinel/wire/address.js';
 import { COUNTER, type Writer } from './writer.js';
 
 const SCAN_COUNT = 5_000;
+/** Keys that only make a copy long; no client writes them. */
+const FILLER = 'filler:';
 
 export interface Audit {
   readonly acknowledged: number;
@@ -25,8 +27,9 @@ async function contentsOf({ host, port }: Address): Promise<ReadonlyMap<string, 
     await redis.connect();
     let cursor = '0';
     do {
-      const [next, keys] = await redis.scan(cursor, 'COUNT', SCAN_COUNT);
+      const [next, found] = await redis.scan(cursor, 'COUNT', SCAN_COUNT);
       cursor = next;
+      const keys = found.filter((key) => !key.startsWith(FILLER));
       const values = keys.length === 0 ? [] : await redis.mget(keys);
       keys.forEach((key, index) => contents.set(key, values[index] ?? '(none)'));
     } while (cursor !== '0');

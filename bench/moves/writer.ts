@@ -32,6 +32,8 @@ export interface WriterSpec {
   readonly everyMs: number;
   /** Before it tries again after a refusal (READONLY): a pinned client need not hurry. */
   readonly refusedPauseMs?: number;
+  /** How many values go out together this time (at least 1), each of them acknowledged for itself; default 1. */
+  readonly batch?: () => number;
   /** Each pair of writes is a transaction that stays open for a while. */
   readonly transactions?: boolean;
 }
@@ -163,10 +165,10 @@ export class Writer {
 
   async #serve(wire: Wire): Promise<void> {
     while (!this.#stopped && !this.#moved && wire.isOpen) {
-      const number = this.#next++;
-      const writes = [['INCR', COUNTER], ['SET', this.keyOf(number), String(number)]];
-      const [increment, set] = await (this.spec.transactions === true ? transact(wire, writes) : wire.ask(writes));
-      const isRefused = this.#note(number, increment, set);
+      const numbers = Array.from({ length: this.spec.batch?.() ?? 1 }, () => this.#next++);
+      const writes = [['INCR', COUNTER], ...numbers.map((number) => ['SET', this.keyOf(number), String(number)])];
+      const [increment, ...sets] = await (this.spec.transactions === true ? transact(wire, writes) : wire.ask(writes));
+      const isRefused = this.#note(numbers, increment, sets);
       if (isRefused) {
         await sleep(this.spec.refusedPauseMs ?? REFUSED_PAUSE_MS);
         return;
@@ -175,16 +177,17 @@ export class Writer {
     }
   }
 
-  #note(number: number, increment: RespValue | undefined, set: RespValue | undefined): boolean {
+  /** True when anything was refused. */
+  #note(numbers: readonly number[], increment: RespValue | undefined, sets: readonly RespValue[]): boolean {
     if (increment?.kind === 'integer') this.increments++;
-    if (set?.kind === 'simple') {
-      this.acknowledged.push(number);
+    numbers.forEach((number, index) => void (sets[index]?.kind === 'simple' && this.acknowledged.push(number)));
+    if (sets[0]?.kind === 'simple') {
       const nowMs = performance.now();
       this.#longestGapMs = Math.max(this.#longestGapMs, nowMs - this.#lastAckMs);
       this.#lastAckMs = nowMs;
     }
-    if (increment === undefined || set === undefined) this.unanswered++;
-    const isRefused = increment?.kind === 'error' || set?.kind === 'error';
+    if (increment === undefined || sets.length < numbers.length) this.unanswered++;
+    const isRefused = [increment, ...sets].some((reply) => reply?.kind === 'error');
     if (isRefused) this.refused++;
     return isRefused;
   }

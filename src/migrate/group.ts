@@ -99,6 +99,12 @@ export class Group {
     return found.filter((view) => view !== null);
   }
 
+  /** Nodes that owe a copy by what anybody who answers says. Two may hear of the end of a debt at different times. */
+  async debts(sentinels: readonly Address[]): Promise<ReadonlySet<string>> {
+    const found = await Promise.all(sentinels.map((sentinel) => this.#status(sentinel).catch(() => null)));
+    return new Set(found.flatMap((status) => (status?.get('resync-debts') ?? '').split(',').filter((each) => each !== '')));
+  }
+
   /** Rejects with AgentError AGENT_UNREACHABLE when no sentinel answers. `original`: the master as long as a move is prepared. */
   async world(sentinels: readonly Address[], original: Address): Promise<World> {
     const views = await this.views(sentinels);

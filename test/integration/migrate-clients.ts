@@ -66,17 +66,40 @@ export interface ClientReport {
   readonly blindMs: number | null;
 }
 
+export interface ClientLoad {
+  /** Values that a connection of a pool sends at a time; default 1. */
+  readonly batch?: number;
+  /** Of one more client by DNS; default 0: there is none. */
+  readonly writesPerSecond?: number;
+}
+
+const LOAD_EVERY_MS = 5;
+/** What may have been held up for longer than this is dropped. */
+const MAX_LOAD_BATCH = 5_000;
+
+/** How many writes are due, at so many per second. */
+function dueAt(perSecond: number): () => number {
+  let lastMs = performance.now();
+  return () => {
+    const nowMs = performance.now();
+    const due = Math.min(MAX_LOAD_BATCH, Math.round(((nowMs - lastMs) * perSecond) / 1_000));
+    lastMs = nowMs;
+    return Math.max(1, due);
+  };
+}
+
 export class MigrateClients {
   readonly writers: readonly Writer[];
   readonly pools: readonly (readonly Writer[])[];
   /** Null: nobody knows a fixed address. */
   readonly pinned: Writer | null;
   readonly transactions: Writer;
+  readonly load: Writer | null;
   readonly waiters: readonly Waiter[];
   readonly #probes: readonly DnsProbe[];
   readonly #errors = new Map<Writer, number>();
 
-  constructor(site: SilentLab, pinnedTo: Address | null) {
+  constructor(site: SilentLab, pinnedTo: Address | null, { batch = 1, writesPerSecond = 0 }: ClientLoad = {}) {
     const { port } = site.node(0).address;
     this.#probes = site.agents.map(({ dnsPort }) => new DnsProbe({ host: '127.0.0.1', port: dnsPort ?? 0 }, NAME));
     const finderAt = (index: number): Finder => ({
@@ -89,11 +112,13 @@ export class MigrateClients {
       },
     });
     this.pools = [0, 1].map((pool) => Array.from({ length: POOL_SIZE }, (_, index) =>
-      new Writer({ name: `pool${pool}-${index}`, finder: finderAt(pool), everyMs: WRITE_EVERY_MS })));
+      new Writer({ name: `pool${pool}-${index}`, finder: finderAt(pool), everyMs: WRITE_EVERY_MS, batch: () => batch })));
     const fixed: Finder = { find: () => Promise.resolve(pinnedTo) };
     this.pinned = pinnedTo === null ? null : new Writer({ name: 'pinned', finder: fixed, everyMs: WRITE_EVERY_MS, refusedPauseMs: PINNED_PAUSE_MS });
     this.transactions = new Writer({ name: 'multi', finder: finderAt(2), everyMs: 1, transactions: true });
-    this.writers = [...this.pools.flat(), ...(this.pinned === null ? [] : [this.pinned]), this.transactions];
+    this.load = writesPerSecond === 0 ? null : new Writer({ name: 'load', finder: finderAt(0), everyMs: LOAD_EVERY_MS, batch: dueAt(writesPerSecond) });
+    const lone = [this.pinned, this.transactions, this.load].filter((writer) => writer !== null);
+    this.writers = [...this.pools.flat(), ...lone];
     this.waiters = [
       new Waiter('subscriber', finderAt(0), [['SUBSCRIBE', 'news']]),
       new Waiter('blpop', finderAt(1), [['BLPOP', 'never:pushed', '0']]),
@@ -123,6 +148,7 @@ export class MigrateClients {
       ...this.pools.map((writers, index) => pool(`pool ${index + 1} by DNS`, writers)),
       ...(this.pinned === null ? [] : [pool('pinned', [this.pinned])]),
       pool('MULTI loop', [this.transactions]),
+      ...(this.load === null ? [] : [pool('load by DNS', [this.load])]),
       ...this.waiters.map(({ name, refused }): ClientReport => ({ name, errors: refused, blindMs: null })),
     ];
   }

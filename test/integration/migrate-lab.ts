@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { formatAddress } from '../../src/sentinel/wire/address.js';
 import { parseClients } from '../../src/migrate/drain-rules.js';
 import { MAIN, MASTER_NAME, ask, fieldsOf, textOf, textsOf, waitFor, type LabSentinel, type RedisNode } from './lab.js';
-import { MigrateClients } from './migrate-clients.js';
+import { MigrateClients, type ClientLoad } from './migrate-clients.js';
 import { SilentLab, type SilentLabSpec } from './silent-lab.js';
 
 export interface Ran {
@@ -19,13 +19,14 @@ export interface Ran {
   readonly text: string;
 }
 
-const RUN_LIMIT_MS = 150_000;
 /** Changes with every move, and shall. */
 const MOVING = /^(ip|port|runid|config-epoch|last-|info-refresh|role-reported-time|link-)/;
 
 export class MigrateLab {
   readonly site = new SilentLab();
   clients: MigrateClients | null = null;
+  /** A move that takes longer is killed. */
+  runLimitMs = 150_000;
   #journals = 0;
   journal = '';
 
@@ -40,8 +41,8 @@ export class MigrateLab {
   }
 
   /** Six clients at work, the pinned one at `pinnedTo`; without that, five. */
-  async withClients(pinnedTo: RedisNode | null): Promise<MigrateClients> {
-    this.clients = new MigrateClients(this.site, pinnedTo?.address ?? null);
+  async withClients(pinnedTo: RedisNode | null, load: ClientLoad = {}): Promise<MigrateClients> {
+    this.clients = new MigrateClients(this.site, pinnedTo?.address ?? null, load);
     this.clients.start();
     const { writers } = this.clients;
     await waitFor('every client writing', 20_000, () => writers.every(({ acknowledged }) => acknowledged.length > 10));
@@ -58,7 +59,7 @@ export class MigrateLab {
   ): { readonly ended: Promise<Ran>; readonly kill: (signal: NodeJS.Signals) => void } {
     const argv = [MAIN, 'migrate', MASTER_NAME, '--sentinel', formatAddress(agent.address), '--journal', this.journal, '--yes', '--json', ...args];
     const child = spawn(process.execPath, argv, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
-    const limit = setTimeout(() => child.kill('SIGKILL'), RUN_LIMIT_MS);
+    const limit = setTimeout(() => child.kill('SIGKILL'), this.runLimitMs);
     const lines: Record<string, unknown>[] = [];
     let [rest, errors] = ['', ''];
     child.stdout.on('data', (chunk: Buffer) => {

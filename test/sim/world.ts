@@ -59,6 +59,9 @@ export class World implements HostWatcher, NodeWatcher {
   /** Nobody writes any more, nothing is broken any more. */
   isQuiet = false;
   readonly checkers: readonly Checker[];
+  /** Those of the checkers that watch what happens most often. */
+  readonly #watchSteps: readonly Checker[];
+  readonly #watchEffects: readonly Checker[];
   steps = 0;
   /** Hears which sentinel has promoted a node. */
   onPromoted: (by: string) => void = () => undefined;
@@ -89,6 +92,8 @@ export class World implements HostWatcher, NodeWatcher {
       new SilentEnds(this), new TargetPromoted(this), new NoLostWrite(this), new WritesHeld(this),
       new OdownNeedsQuorum(this), new PromotionFinished(this), new SilentVotes(this),
     ];
+    this.#watchSteps = this.checkers.filter((checker) => checker.stepped !== undefined);
+    this.#watchEffects = this.checkers.filter((checker) => checker.carriedOut !== undefined);
   }
 
   #addNodes(draw: Draw): void {
@@ -250,16 +255,13 @@ export class World implements HostWatcher, NodeWatcher {
   }
 
   #judge(ask: (checker: Checker) => Verdict | undefined): void {
-    for (const checker of this.checkers) {
-      const verdict = ask(checker);
-      if (verdict !== null && verdict !== undefined) throw new Violation(`${checker.name}: ${verdict}`);
-    }
+    for (const checker of this.checkers) heed(checker, ask(checker));
   }
 
   stepped(host: SentinelHost, input: Input, effects: readonly Effect[]): void {
     this.steps++;
     for (const effect of effects) if (effect.kind === 'event' && effect.name === '-monitor') this.forgot(host, masterInEvent(effect));
-    this.#judge((checker) => checker.stepped?.(host, input, effects));
+    for (const checker of this.#watchSteps) heed(checker, checker.stepped?.(host, input, effects));
   }
 
   routed(host: SentinelHost, master: string, route: Route | null): void {
@@ -270,7 +272,7 @@ export class World implements HostWatcher, NodeWatcher {
     if (effect.kind === 'event' && effect.level !== 'debug') this.trace.add(host.name, `${effect.name} ${effect.payload}`);
     else if (effect.kind === 'log' && effect.level !== 'debug') this.trace.add(host.name, `# ${effect.text}`);
     else if (effect.kind === 'send' && effect.argv[0] === 'SENTINEL') this.trace.add(host.name, effect.argv.join(' '));
-    this.#judge((checker) => checker.carriedOut?.(host, effect));
+    for (const checker of this.#watchEffects) heed(checker, checker.carriedOut?.(host, effect));
   }
 
   replied(host: SentinelHost, argv: readonly string[], value: RespValue): void {
@@ -340,6 +342,10 @@ export class World implements HostWatcher, NodeWatcher {
   hostNamed(name: string): SentinelHost {
     return must(this.hosts.find((host) => host.name === name), `no sentinel ${name}`);
   }
+}
+
+function heed(checker: Checker, verdict: Verdict | undefined): void {
+  if (verdict !== null && verdict !== undefined) throw new Violation(`${checker.name}: ${verdict}`);
 }
 
 function brief(value: RespValue): string {

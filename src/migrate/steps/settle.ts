@@ -12,13 +12,12 @@ import { describeClients, parseClients } from '../drain-rules.js';
 import { infoFields, numberIn } from '../fields.js';
 import { OWN_NAME, PROBE_NAME, Refusal } from '../links.js';
 import type { Facts } from '../move-state.js';
-import { acknowledged, TTL_GRACE_MS, whyDebts } from './window.js';
+import { Copies } from './copies.js';
+import { acknowledged, TTL_GRACE_MS } from './window.js';
 
 const FAILOVER_LIMIT_MS = 60_000;
 const AGREE_LIMIT_MS = 60_000;
 const MARKER_LIMIT_MS = 10_000;
-/** A node that does not answer for so long is left to the sentinels. */
-const ABSENT_LIMIT_MS = 5_000;
 const RETRY_MS = 500;
 /** What a `pre` hook's refusal begins with. */
 const VETO = /^ERR hook /;
@@ -65,15 +64,9 @@ export async function settle(context: Context): Promise<Facts> {
   await attempt(async () => void ({ ttlMs } = await acknowledged(context, 2 * epoch)));
   const swept = await sweep(context, ttlMs);
   const nodes = allNodes(plan).filter((address) => !sameAddress(address, plan.target));
-  const absent = new Set<string>();
-  const absentSince = new Map<string, number>();
-  const waitForNodes = (): Promise<void> => waitUntil(context, plan.resyncTimeoutMs, 100, async () => {
-    const reasons = await Promise.all(nodes.map((address) => whyNotCopied(context, address, absent, absentSince)));
-    const missing = reasons.filter((reason) => reason !== null);
-    if (missing.length > 0) return missing.join('; ');
-    return absent.size > 0 ? null : whyDebts(context);
-  });
-  await attempt(waitForNodes);
+  const copies = new Copies(context, nodes);
+  await attempt(() => waitUntil(context, plan.resyncTimeoutMs, 100, () => copies.whyNotDone(), () => copies.progress()));
+  const { absent } = copies;
   for (const name of absent) problems.push(`${name} does not answer: when it is back, the sentinels make it follow and copy`);
   await context.probe.stop();
   await attempt(() => checkMarker(context, nodes.filter((address) => !absent.has(formatAddress(address)))));
@@ -82,8 +75,8 @@ export async function settle(context: Context): Promise<Facts> {
   const list = absent.has(formatAddress(plan.original)) ? '' : await links.text(plan.original, 'CLIENT', 'LIST').catch(() => '');
   const left = describeClients(parseClients(list, OWN_NAME).filter(({ name }) => name !== PROBE_NAME));
   const before = Number(context.move().finished.get('save')?.facts['targetSyncFull'] ?? NaN);
-  const copies = numberIn(infoFields(await links.text(plan.target, 'INFO', 'stats').catch(() => '')), 'sync_full', NaN) - before;
-  return { problems, epoch, swept, stillAtOld: left, fullCopies: Number.isFinite(copies) ? copies : null, longestBlindMs: Math.round(context.probe.longestGapMs) };
+  const made = numberIn(infoFields(await links.text(plan.target, 'INFO', 'stats').catch(() => '')), 'sync_full', NaN) - before;
+  return { problems, epoch, swept, stillAtOld: left, fullCopies: Number.isFinite(made) ? made : null, longestBlindMs: Math.round(context.probe.longestGapMs) };
 }
 
 /**
@@ -108,27 +101,6 @@ async function whyNotAgreed({ group, plan }: Context): Promise<string | null> {
     return !sameAddress(named, plan.target) || (status?.get('state') ?? 'none') !== 'none';
   });
   return behind.length === 0 ? null : `${behind.map(({ sentinel }) => formatAddress(sentinel)).join(', ')} has not heard of the new master yet`;
-}
-
-async function whyNotCopied({ links, plan }: Context, address: Address, absent: Set<string>, since: Map<string, number>): Promise<string | null> {
-  const name = formatAddress(address);
-  if (absent.has(name)) return null;
-  try {
-    const info = infoFields(await links.text(address, 'INFO', 'replication'));
-    since.delete(name);
-    if (info.get('role') !== 'slave') return `${name} is no replica yet`;
-    const followed = { host: info.get('master_host') ?? '', port: numberIn(info, 'master_port') };
-    if (!sameAddress(followed, plan.target)) return `${name} follows ${formatAddress(followed)}`;
-    return info.get('master_link_status') === 'up' ? null : `${name} copies the new master`;
-  } catch (fault) {
-    const startMs = since.get(name) ?? performance.now();
-    since.set(name, startMs);
-    if (performance.now() - startMs > ABSENT_LIMIT_MS && !(await links.isAlive(address))) {
-      absent.add(name);
-      return null;
-    }
-    return messageOf(fault);
-  }
 }
 
 /** What was written to the target in the window (or, coordinated, just now) is on every node. */

@@ -241,7 +241,6 @@ export async function abort(context: Context): Promise<Facts> {
 }
 
 export async function whyDebts({ group, plan }: Context): Promise<string | null> {
-  const views = await group.views(plan.sentinels);
-  const debts = new Set(views.flatMap(({ status }) => (status?.get('resync-debts') ?? '').split(',').filter((each) => each !== '')));
+  const debts = await group.debts(plan.sentinels);
   return debts.size === 0 ? null : `${[...debts].join(', ')} still copies in full`;
 }

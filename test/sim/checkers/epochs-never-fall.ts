@@ -2,7 +2,7 @@
  * I2: currentEpoch, configEpoch and vote epochs of a sentinel never fall; over a restart they are compared with what it had
  * persisted and with what it had said aloud. Who lost its disk, or was told to REMOVE the master, begins anew.
  */
-import type { Effect, SentinelState } from '../../../src/sentinel/index.js';
+import type { Effect } from '../../../src/sentinel/index.js';
 import { parseHello } from '../../../src/sentinel/wire/hello.js';
 import type { LoadedConf } from '../../../src/sentinel/wire/sentinel-conf.js';
 import type { RespValue } from '../../../src/sentinel/wire/resp-value.js';
@@ -13,17 +13,23 @@ import { spokenVote } from './checker.js';
 /** Highest values so far: `current`, `config <master>`, `leader <master>`. */
 type Heights = Map<string, number>;
 
+/** The same of a living process, by master: looked at after every step. */
+interface Living {
+  current: number;
+  readonly masters: Map<string, { config: number; leader: number }>;
+}
+
 export class EpochsNeverFall implements Checker {
   readonly name = 'I2 epochs never fall';
   /** In this life of the process. */
-  readonly #living = new Map<string, Heights>();
+  readonly #living = new Map<string, Living>();
   /** On disk or said aloud, over all lives. */
   readonly #bound = new Map<string, Heights>();
 
   constructor(readonly groupOf: GroupOf) {}
 
   started(host: SentinelHost, conf: LoadedConf): Verdict {
-    this.#living.set(host.name, new Map());
+    this.#living.set(host.name, { current: 0, masters: new Map() });
     for (const [what, value] of heightsOfConf(conf)) {
       const before = this.#bound.get(host.name)?.get(what) ?? 0;
       if (value < before) return `${host.name} restarts with ${what} epoch ${value}, but had saved or said ${before}`;
@@ -32,20 +38,33 @@ export class EpochsNeverFall implements Checker {
   }
 
   forgot(host: SentinelHost, group: string | null): void {
-    for (const heights of [this.#living.get(host.name), this.#bound.get(host.name)]) {
-      if (group === null) heights?.clear();
-      heights?.delete(`config ${group}`);
-      heights?.delete(`leader ${group}`);
+    const living = this.#living.get(host.name);
+    const bound = this.#bound.get(host.name);
+    if (group === null) {
+      this.#living.set(host.name, { current: 0, masters: new Map() });
+      return bound?.clear();
     }
+    living?.masters.delete(group);
+    bound?.delete(`config ${group}`);
+    bound?.delete(`leader ${group}`);
   }
 
   stepped(host: SentinelHost): Verdict {
-    const heights = this.#living.get(host.name);
-    if (heights === undefined || host.state === null) return null;
-    for (const [what, value] of heightsOfState(host.state)) {
-      const before = heights.get(what) ?? 0;
-      if (value < before) return `${what} epoch of ${host.name} fell from ${before} to ${value}`;
-      heights.set(what, value);
+    const living = this.#living.get(host.name);
+    if (living === undefined || host.state === null) return null;
+    const { currentEpoch, masters } = host.state;
+    if (currentEpoch < living.current) return fallen('current', host, living.current, currentEpoch);
+    living.current = currentEpoch;
+    for (const { name, configEpoch, leaderEpoch } of masters.values()) {
+      const before = living.masters.get(name);
+      if (before === undefined) {
+        living.masters.set(name, { config: configEpoch, leader: leaderEpoch });
+        continue;
+      }
+      if (configEpoch < before.config) return fallen(`config ${name}`, host, before.config, configEpoch);
+      if (leaderEpoch < before.leader) return fallen(`leader ${name}`, host, before.leader, leaderEpoch);
+      before.config = configEpoch;
+      before.leader = leaderEpoch;
     }
     return null;
   }
@@ -85,10 +104,6 @@ function* heightsOfConf(conf: LoadedConf): Generator<[string, number]> {
   }
 }
 
-function* heightsOfState(state: SentinelState): Generator<[string, number]> {
-  yield ['current', state.currentEpoch];
-  for (const master of state.masters.values()) {
-    yield [`config ${master.name}`, master.configEpoch];
-    yield [`leader ${master.name}`, master.leaderEpoch];
-  }
+function fallen(what: string, host: SentinelHost, before: number, value: number): string {
+  return `${what} epoch of ${host.name} fell from ${before} to ${value}`;
 }

@@ -28,16 +28,14 @@ export class OdownNeedsQuorum implements Checker {
   stepped(host: SentinelHost, input: Input, effects: readonly Effect[]): Verdict {
     const { nowMs } = this.world.clock;
     for (const master of mastersOf(host)) {
-      const key = seenKey(host, master.name, formatAddress(master.address));
       // Seen, judged and over within one turn: the event tells.
       const began = effects.some((effect) => effect.kind === 'event' && effect.name === '+sdown' && masterInEvent(effect) === master.name);
-      if (master.sdownSinceMs === null && !began) this.#sinceMs.delete(key);
-      else this.#lastMs.set(key, nowMs);
+      const isDown = began || master.sdownSinceMs !== null;
+      if (isDown || this.#sinceMs.size > 0) this.#noteDown(seenKey(host, master.name, formatAddress(master.address)), isDown, began);
       // The target of a silent move is a replica to some and the master to others.
       for (const { sdownSinceMs, address } of master.replicas.values()) {
         if (sdownSinceMs !== null) this.#lastMs.set(seenKey(host, master.name, formatAddress(address)), nowMs);
       }
-      if (began || (master.sdownSinceMs !== null && !this.#sinceMs.has(key))) this.#sinceMs.set(key, nowMs);
     }
     for (const effect of effects) {
       if (effect.kind !== 'event' || (effect.name !== '+odown' && effect.name !== '+try-failover')) continue;
@@ -53,5 +51,15 @@ export class OdownNeedsQuorum implements Checker {
       return `${host.name} says ${effect.name} of ${master.name} at ${address}, which only ${names} saw down; quorum ${master.quorum}`;
     }
     return null;
+  }
+
+  #noteDown(key: string, isDown: boolean, began: boolean): void {
+    const { nowMs } = this.world.clock;
+    if (!isDown) {
+      this.#sinceMs.delete(key);
+      return;
+    }
+    this.#lastMs.set(key, nowMs);
+    if (began || !this.#sinceMs.has(key)) this.#sinceMs.set(key, nowMs);
   }
 }

@@ -7,6 +7,7 @@
  */
 import { formatAddress } from '../../../src/sentinel/wire/address.js';
 import { currentMasterAddress } from '../../../src/sentinel/index.js';
+import type { Master, NodeAddress } from '../../../src/sentinel/index.js';
 import type { Route } from '../../../src/route/route.js';
 import type { SentinelHost } from '../sentinel-host.js';
 import { Accepted } from '../trace.js';
@@ -14,11 +15,21 @@ import type { World } from '../world.js';
 import type { Checker, Verdict } from './checker.js';
 import { mastersOf } from './checker.js';
 
+interface Seen {
+  readonly configEpoch: number;
+  readonly ip: string;
+  readonly port: number;
+  readonly doneEpoch: number;
+  readonly target: string;
+}
+
 export class OneConfiguration implements Checker {
   readonly name = 'I1 one configuration per epoch';
   readonly #addresses = new Map<string, { readonly address: string; readonly by: string }>();
   /** Targets of effective silent states, by the order of their Route. */
   readonly #targets = new Map<string, string>();
+  /** What each sentinel said when it was last looked at: the same again needs no second look. */
+  readonly #seen = new Map<string, Map<string, Seen>>();
   readonly #highestRoute = new Map<string, { readonly order: number; readonly primary: string }>();
 
   constructor(readonly world: World) {}
@@ -26,8 +37,9 @@ export class OneConfiguration implements Checker {
   stepped(host: SentinelHost): Verdict {
     for (const master of mastersOf(host)) {
       const { silent } = master;
-      if (silent !== null) this.#targets.set(`${master.name}/${2 * silent.doneEpoch - 1}`, silent.target);
       const current = currentMasterAddress(master);
+      if (this.#isSeen(host, master, current)) continue;
+      if (silent !== null) this.#targets.set(`${master.name}/${2 * silent.doneEpoch - 1}`, silent.target);
       const address = `${current.ip}:${current.port}`;
       const key = `${master.name}/${master.configEpoch}`;
       const known = this.#addresses.get(key);
@@ -40,6 +52,17 @@ export class OneConfiguration implements Checker {
     return null;
   }
 
+  #isSeen(host: SentinelHost, master: Master, { ip, port }: NodeAddress): boolean {
+    const seen = this.#seen.get(host.name) ?? new Map<string, Seen>();
+    this.#seen.set(host.name, seen);
+    const { configEpoch, silent } = master;
+    const [doneEpoch, target] = [silent?.doneEpoch ?? 0, silent?.target ?? ''];
+    const last = seen.get(master.name);
+    if (last?.configEpoch === configEpoch && last.ip === ip && last.port === port && last.doneEpoch === doneEpoch && last.target === target) return true;
+    seen.set(master.name, { configEpoch, ip, port, doneEpoch, target });
+    return false;
+  }
+
   /** The highest configEpoch that ever was; 0 = none. */
   highestOf(group: string): number {
     const epochs = [...this.#addresses.keys()].filter((key) => key.startsWith(`${group}/`)).map((key) => Number(key.slice(group.length + 1)));
@@ -47,6 +70,7 @@ export class OneConfiguration implements Checker {
   }
 
   forgot(host: SentinelHost, group: string | null): void {
+    this.#seen.delete(host.name);
     for (const [key, known] of this.#addresses) {
       if (known.by === host.name && key.startsWith(`${group ?? ''}`)) this.#addresses.set(key, { ...known, by: `${host.name} before` });
     }

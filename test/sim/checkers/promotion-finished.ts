@@ -26,13 +26,15 @@ export class PromotionFinished implements Checker {
   stepped(host: SentinelHost): Verdict {
     if (this.world.strictness === 'loose') return null;
     const { nowMs } = this.world.clock;
-    const working = this.world.hosts.filter(({ isRunning, machine }) => isRunning && !machine.isPaused);
-    if (2 * working.length <= this.world.hosts.length) this.#majoritySinceMs = nowMs;
+    let working = 0;
+    for (const { isRunning, machine } of this.world.hosts) if (isRunning && !machine.isPaused) working++;
+    if (2 * working <= this.world.hosts.length) this.#majoritySinceMs = nowMs;
     // Who was dead or asleep learns the end from the others' next hellos.
     const isBack = nowMs - (this.#lastStepMs.get(host.name) ?? 0) > ASLEEP_MS;
     this.#lastStepMs.set(host.name, nowMs);
     if (isBack) for (const key of this.#openSinceMs.keys()) if (key.startsWith(`${host.name}/`)) this.#openSinceMs.delete(key);
     for (const { name, silent, failoverTimeoutMs } of mastersOf(host)) {
+      if (silent === null && this.#openSinceMs.size === 0) continue;
       const key = `${host.name}/${name}`;
       const target = silent === null ? undefined : this.world.nodeAt(silent.targetAddress);
       const isOpen = silent?.effective === true && silent.taint === null && target?.master === null && target.runId === silent.targetRunId;

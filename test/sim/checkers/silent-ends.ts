@@ -88,7 +88,7 @@ export class SilentEnds implements Checker {
     for (const master of mastersOf(host)) {
       const { silent } = master;
       if (silent === null) {
-        this.#before.delete(`${host.name}/${master.name}`);
+        if (this.#before.size > 0) this.#before.delete(`${host.name}/${master.name}`);
         continue;
       }
       const { doneEpoch, target } = silent;
