@@ -78,6 +78,23 @@ describe('a restart', () => {
   });
 });
 
+describe('a restart of a master that nobody ever copied: its offset stays 0', () => {
+  const restarted = (keptData: boolean): Partial<History> => ({
+    samples: new Map<string, readonly Sample[]>([
+      [X, [sample(1_000, 'master', 'A', 0), sample(4_000, 'master', 'A', 0), sample(7_000, 'master', 'A', 0), sample(9_000, 'master', 'C', 0)]],
+    ]),
+    restarts: [{ host: X, atMs: 8_000, keptData }],
+    disturbances: [fault(7_500, 8_500)],
+  });
+
+  test('without data takes all of it along', () => expect(judge(written(2_000), restarted(false), X).kind).toBe('crash'));
+
+  test('with data keeps what was on disk by then, as time tells', () => {
+    expect(judge(written(2_000), restarted(true), X).kind).toBe('unexplained');
+    expect(judge(written(6_500), restarted(true), X).kind).toBe('crash');
+  });
+});
+
 describe('a write to the target of a silent move', () => {
   const window: SilentWindow = { target: Y, original: X, startMs: 2_000, endMs: 6_000, wasAborted: false };
 

@@ -84,6 +84,8 @@ interface Segment {
   readonly how: string;
   /** The node that came back without data and was followed: nothing of this segment was kept, whoever took it. */
   readonly emptiedBy: string | null;
+  /** Left by a restart with data: until when everything was surely on disk. A master that nobody ever copied stays at offset 0, so offsets tell nothing of it. */
+  readonly keptUntilMs?: number;
 }
 
 const NO_HISTORY = /^0*$/;
@@ -131,7 +133,8 @@ function parentOf({ samples, restarts }: History, replid: string): Segment | nul
   const how = `${host} was started again ${restart.keptData ? 'with its data' : 'without data'}`;
   if (!restart.keptData) return { replid: before.replid, upTo: 0, leftMs, how, emptiedBy: host };
   const written = earlier.findLast(({ answeredMs }) => answeredMs <= before.answeredMs - UNWRITTEN_MS);
-  return { replid: before.replid, upTo: written?.replid === before.replid ? written.offset : 0, leftMs, how, emptiedBy: null };
+  const isSame = written?.replid === before.replid;
+  return { replid: before.replid, upTo: isSame ? written.offset : 0, leftMs, how, emptiedBy: null, keptUntilMs: isSame ? written.askedMs : 0 };
 }
 
 /** Why the write is not in the history of `master`. */
@@ -161,12 +164,18 @@ function judgeMasterWrite(
     return verdict.kind === 'unexplained' ? judgeHeir(receipt, history, segments, replid) ?? verdict : verdict;
   }
   const highest = after?.replid === replid ? after.offset : after?.replid2 === replid ? after.secondOffset - 1 : Infinity;
-  if (highest <= segment.upTo || segment.leftMs === Infinity) {
+  if (isPartOf(segment, highest, receipt) || segment.leftMs === Infinity) {
     return { kind: 'unexplained', reason: `at offset ${highest} at most it is part of history ${short}, kept up to ${segment.upTo}` };
   }
   const demotedMs = Math.max(segment.leftMs, firstOther(history, receipt.host, replid, receipt.acknowledgedMs));
   const what = `not in the copy when ${segment.how}, which left history ${short} at offset ${segment.upTo}`;
   return blame({ ...receipt, host: segment.emptiedBy ?? receipt.host }, history, Math.min(receipt.sentMs, segment.leftMs), demotedMs, what);
+}
+
+/** Whether a write that was at `highest` at most must have been kept when the segment was left. */
+function isPartOf({ upTo, emptiedBy, keptUntilMs }: Segment, highest: number, receipt: Receipt): boolean {
+  if (emptiedBy !== null) return false;
+  return highest === 0 && keptUntilMs !== undefined ? receipt.acknowledgedMs <= keptUntilMs : highest <= upTo;
 }
 
 /** A planned move may have carried the history on under other ids, before the last of them was given up; null when none came out of it. */
