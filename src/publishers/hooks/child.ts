@@ -4,13 +4,13 @@
  * The script leads a process group of its own. Whatever ends it (itself, the limit, a newer Route), the call is over only
  * when no member of the group is alive but zombies, so two calls never overlap. A process that starts its own session escapes.
  */
-import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
 import { closeSync, openSync, readFileSync, readSync, readdirSync } from 'node:fs';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { codeOf, messageOf } from '../../errors.js';
+import { starterThread } from '../../starter-thread.js';
+import type { StartedProgram } from '../../starter-thread.js';
 
 export interface ScriptCall {
   /** As configured; without a slash it is taken from the working directory, never from PATH. */
@@ -56,56 +56,80 @@ export async function runScript(call: ScriptCall): Promise<ScriptEnd> {
   if (call.signal?.aborted) return { kind: 'aborted', ...nothing() };
   const refusal = whyNotRunnable(file);
   if (refusal !== null) return { kind: 'refused', reason: refusal, ...nothing() };
-  let child: ChildProcess;
-  try {
-    const env = { ...process.env, ...call.env };
-    const [program = file, ...before] = [...(call.wrap ?? []), ...(call.wrap?.length ? [file] : [])];
-    const argv0 = call.wrap?.length ? program : call.path;
-    const stdio = [call.input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] as const;
-    child = spawn(program, [...before, ...call.args], { argv0, detached: true, stdio: [...stdio], env });
-  } catch (error) {
-    return { kind: 'notStarted', reason: messageOf(error), ...nothing() };
-  }
-  // Listen before the first await: a failed start is told in the next turn.
-  const ended = endOf(child);
-  const output = collect(child);
-  const { pid } = child;
-  if (pid === undefined) {
-    const end = await ended;
-    return { ...startFailure(end.kind === 'failed' ? end.error : null), ...nothing() };
-  }
+  const child = new Child(file, call);
+  const { pid, fault } = await child.begun;
+  if (pid === null) return { ...startFailure(fault), ...nothing() };
   call.onStart?.(pid);
-  // Who does not read it closes the pipe; that is no fault.
-  child.stdin?.on('error', () => undefined).end(call.input);
-  const cause = await supervise(pid, ended, call);
-  const end = await ended;
+  const cause = await supervise(pid, child.ended, call);
+  const end = await child.ended;
   signalGroup(pid, 'SIGKILL');
-  await Promise.race([output.closed, sleep(DRAIN_MS)]);
-  output.stop();
+  await Promise.race([child.closed, sleep(DRAIN_MS)]);
+  child.mute();
   await groupGone(pid);
-  const facts = { output: output.text(), runtimeMs: Math.round(performance.now() - startedAt) };
+  const facts = { output: child.output(), runtimeMs: Math.round(performance.now() - startedAt) };
   if (cause !== null) return { kind: cause, ...facts };
   if (end.kind === 'signalled') return { kind: 'signalled', signal: end.signal, ...facts };
-  return { kind: 'exited', exitCode: end.kind === 'exited' ? end.exitCode : 2, ...facts };
+  return { kind: 'exited', exitCode: end.exitCode, ...facts };
 }
 
-type ChildEnd =
-  | { readonly kind: 'exited'; readonly exitCode: number }
-  | { readonly kind: 'signalled'; readonly signal: number }
-  | { readonly kind: 'failed'; readonly error: Error };
+type ChildEnd = { readonly kind: 'exited'; readonly exitCode: number } | { readonly kind: 'signalled'; readonly signal: number };
 
-function endOf(child: ChildProcess): Promise<ChildEnd> {
-  return new Promise((done) => {
-    child.once('error', (error) => done({ kind: 'failed', error }));
-    child.once('exit', (code, signal) =>
-      done(signal === null ? { kind: 'exited', exitCode: code ?? 2 } : { kind: 'signalled', signal: constants.signals[signal] }));
-  });
+interface StartFault {
+  readonly code: string;
+  readonly message: string;
+}
+
+/** A process on the other side of the starter's thread: what becomes of it, as promises that never reject. */
+class Child {
+  /** `pid` null: it does not run, for the reason told. */
+  readonly begun: Promise<{ readonly pid: number | null; readonly fault: StartFault | null }>;
+  readonly ended: Promise<ChildEnd>;
+  /** Nobody holds its pipes any more. */
+  readonly closed: Promise<void>;
+  readonly #chunks: Uint8Array[] = [];
+  readonly #process: StartedProgram;
+  #room = OUTPUT_CAP;
+
+  constructor(file: string, call: ScriptCall) {
+    const [program = file, ...before] = [...(call.wrap ?? []), ...(call.wrap?.length ? [file] : [])];
+    let begin: (begun: { pid: number | null; fault: StartFault | null }) => void = () => undefined;
+    let end: (ended: ChildEnd) => void = () => undefined;
+    let close: () => void = () => undefined;
+    this.begun = new Promise((done) => (begin = done));
+    this.ended = new Promise((done) => (end = done));
+    this.closed = new Promise((done) => (close = done));
+    this.#process = starterThread.start({
+      path: program, args: [...before, ...call.args], argv0: call.wrap?.length ? program : call.path, env: { ...process.env, ...call.env }, detached: true,
+      output: 'both', ...(call.input === undefined ? {} : { input: call.input }),
+    }, {
+      started: (pid) => begin({ pid, fault: null }),
+      failed: (fault) => begin({ pid: null, fault }),
+      output: (chunk) => this.#keep(chunk),
+      exited: (code, signal) => end(signal === null ? { kind: 'exited', exitCode: code ?? 2 } : { kind: 'signalled', signal: constants.signals[signal] }),
+      closed: () => close(),
+    });
+  }
+
+  mute(): void {
+    this.#process.mute();
+  }
+
+  /** What it has said so far, up to the cap. */
+  output(): string {
+    return Buffer.concat(this.#chunks).toString('utf8').trimEnd();
+  }
+
+  /** Read on beyond the cap, so that a talkative script never blocks on a full pipe. */
+  #keep(chunk: Uint8Array): void {
+    if (this.#room > 0) this.#chunks.push(chunk.subarray(0, this.#room));
+    this.#room -= Math.min(this.#room, chunk.length);
+  }
 }
 
 /** Lack of resources passes; a file that can't be executed stays so. */
-function startFailure(error: Error | null): { kind: 'refused' | 'notStarted'; reason: string } {
-  const passing = ['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'ETXTBSY'].includes(codeOf(error) ?? '');
-  return { kind: passing ? 'notStarted' : 'refused', reason: error === null ? 'it did not start' : error.message };
+function startFailure(fault: StartFault | null): { kind: 'refused' | 'notStarted'; reason: string } {
+  const passing = ['EAGAIN', 'ENOMEM', 'EMFILE', 'ENFILE', 'ETXTBSY'].includes(fault?.code ?? '');
+  return { kind: passing ? 'notStarted' : 'refused', reason: fault?.message ?? 'it did not start' };
 }
 
 /** Waits for the script's own end; on abort or at the limit ends it. Says which of the two came first, or null. */
@@ -123,6 +147,8 @@ async function supervise(pid: number, ended: Promise<ChildEnd>, { limitMs, signa
     signalGroup(pid, 'SIGKILL');
   }, limitMs);
   signal?.addEventListener('abort', abort, { once: true });
+  // It may have come while the program was being started.
+  if (signal?.aborted) abort();
   try {
     await ended;
     // The leader obeyed TERM; its children get the rest of the grace, not the KILL that follows a normal end.
@@ -133,25 +159,6 @@ async function supervise(pid: number, ended: Promise<ChildEnd>, { limitMs, signa
     clearTimeout(killTimer);
     signal?.removeEventListener('abort', abort);
   }
-}
-
-function collect(child: ChildProcess): { closed: Promise<void>; stop: () => void; text: () => string } {
-  const chunks: Buffer[] = [];
-  let room = OUTPUT_CAP;
-  const streams = [child.stdout, child.stderr].filter((stream) => stream !== null);
-  for (const stream of streams) {
-    // Read on beyond the cap, so that a talkative script never blocks on a full pipe.
-    stream.on('data', (chunk: Buffer) => {
-      if (room > 0) chunks.push(chunk.subarray(0, room));
-      room -= Math.min(room, chunk.length);
-    });
-    stream.on('error', () => undefined); // The pipe goes with the process; its end is told by `exit`.
-  }
-  return {
-    closed: new Promise((done) => child.once('close', () => done())),
-    stop: () => streams.forEach((stream) => stream.destroy()),
-    text: () => Buffer.concat(chunks).toString('utf8').trimEnd(),
-  };
 }
 
 /** Why `file` can't be run directly, or null. The runtime would hand a file without magic to /bin/sh; stock does not. */

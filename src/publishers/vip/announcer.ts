@@ -4,10 +4,10 @@
  * IPv4: both kinds of gratuitous ARP, since systems differ in which they obey; IPv6: an unsolicited neighbour advertisement. A frame may be
  * lost and a switch may be slow, so it is said at 0, 1, 3 and 10 s. The programs live a second each and nobody waits for them.
  */
-import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { messageOf } from '../../errors.js';
 import type { Log } from '../../log.js';
+import { starterThread } from '../../starter-thread.js';
 import { isSix, vipText } from './settings.js';
 import type { VipPrograms, VipSettings } from './settings.js';
 
@@ -66,16 +66,16 @@ export class Announcer {
   }
 
   #start(vip: VipSettings, [program = '', ...args]: readonly string[]): void {
-    const child = spawn(program, args, { stdio: ['ignore', 'ignore', 'pipe'] });
     let words = '';
-    child.stderr.on('data', (chunk: Buffer) => void (words = `${words}${chunk.toString()}`.slice(0, 500)));
-    child.on('error', (fault) => this.#warnOnce(`start ${program}`, `${program} cannot be started: ${fault.message}`));
-    child.on('exit', (code) => {
-      // arping -U ends with 1 where nobody answers, as nobody has to.
-      const isFault = code !== null && (code > 1 || (isSix(vip) && code !== 0));
-      if (isFault && this.#timers.has(vip)) this.#log.warn({ vip: vipText(vip), status: code, output: words.trim() }, `${program} failed`);
+    starterThread.start({ path: program, args, output: 'errors', isUnattended: true }, {
+      failed: ({ message }) => this.#warnOnce(`start ${program}`, `${program} cannot be started: ${message}`),
+      output: (chunk) => void (words = `${words}${Buffer.from(chunk).toString()}`.slice(0, 500)),
+      exited: (code) => {
+        // arping -U ends with 1 where nobody answers, as nobody has to.
+        const isFault = code !== null && (code > 1 || (isSix(vip) && code !== 0));
+        if (isFault && this.#timers.has(vip)) this.#log.warn({ vip: vipText(vip), status: code, output: words.trim() }, `${program} failed`);
+      },
     });
-    child.unref();
   }
 
   #warnOnce(key: string, message: string): void {

@@ -5,7 +5,7 @@
  * and its kin in sentinel.c. Jobs live in memory only. client-reconfig-script is an output of its own (publishers/hooks).
  */
 import { constants } from 'node:os';
-import { ScriptStarter } from './script-starter.js';
+import { starterThread } from '../../starter-thread.js';
 
 export interface ScriptJob {
   readonly argv: readonly string[];
@@ -32,7 +32,7 @@ export class ScriptRunner {
   readonly #listener: ScriptListener;
   readonly #limits: () => { maxRuntimeMs: number; retryDelayMs: number };
   #timer: NodeJS.Timeout | null = null;
-  readonly #starter = new ScriptStarter();
+  #isClosed = false;
 
   constructor(listener: ScriptListener, limits: () => { maxRuntimeMs: number; retryDelayMs: number }) {
     this.#listener = listener;
@@ -61,7 +61,7 @@ export class ScriptRunner {
   close(): void {
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#jobs.length = 0;
-    this.#starter.close();
+    this.#isClosed = true;
   }
 
   #work(): void {
@@ -86,18 +86,22 @@ export class ScriptRunner {
     job.child = child;
     const [path = '', ...args] = job.argv;
     let limit: NodeJS.Timeout | null = null;
-    const kill = this.#starter.start(path, args, {
+    const end = (exitCode: number, signal: NodeJS.Signals | null): void => {
+      if (limit !== null) clearTimeout(limit);
+      if (!this.#isClosed) this.#end(job, signal === null ? 0 : (constants.signals[signal] ?? 0), exitCode);
+    };
+    const process = starterThread.start({ path, args, isUnattended: true }, {
       started: (pid) => {
         child.pid = pid;
         limit = setTimeout(() => {
+          if (this.#isClosed) return;
           this.#listener.timedOut(path, pid);
-          kill();
+          process.kill('SIGKILL');
         }, this.#limits().maxRuntimeMs).unref();
       },
-      ended: (signal, exitCode) => {
-        if (limit !== null) clearTimeout(limit);
-        this.#end(job, signal === null ? 0 : (constants.signals[signal] ?? 0), exitCode ?? 0);
-      },
+      // What can't be executed ends as a forked child of stock says it.
+      failed: () => end(2, null),
+      exited: (exitCode, signal) => end(exitCode ?? 0, signal),
     });
   }
 
