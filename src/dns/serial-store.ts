@@ -2,18 +2,21 @@
  * Where the last zone serial survives a restart. Losing it costs little: serials start from the clock (see zone.ts); it
  * matters only where the zone changed more often than once a second, or the clock was set back.
  */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
+import { rename, writeFile } from 'node:fs/promises';
 
 export interface SerialStore {
   /** The last serial given out, 0 when none is known. */
   load(): number;
-  /** May throw; the zone then goes on with the serial it has. */
-  save(serial: number): void;
+  /** Nobody waits for it before an answer changes: a slow disk must not hold a failover up. May reject; the zone goes on with the serial it has. */
+  save(serial: number): Promise<void>;
 }
 
 /** One decimal number in one file, replaced by renaming so that no reader ever sees half of it. */
 export class FileSerialStore implements SerialStore {
   readonly #path: string;
+  #wanted = 0;
+  #writing: Promise<void> | null = null;
 
   constructor(path: string) {
     this.#path = path;
@@ -29,9 +32,19 @@ export class FileSerialStore implements SerialStore {
     }
   }
 
-  save(serial: number): void {
+  /** Serials that come while one is being written are skipped, but for the last. */
+  save(serial: number): Promise<void> {
+    this.#wanted = serial;
+    this.#writing ??= this.#write().finally(() => (this.#writing = null));
+    return this.#writing;
+  }
+
+  async #write(): Promise<void> {
     const temporary = `${this.#path}.tmp-${process.pid}`;
-    writeFileSync(temporary, `${serial}\n`);
-    renameSync(temporary, this.#path);
+    for (let written = -1; written !== this.#wanted;) {
+      written = this.#wanted;
+      await writeFile(temporary, `${written}\n`);
+      await rename(temporary, this.#path);
+    }
   }
 }

@@ -59,6 +59,7 @@ export class DnsPublisher implements Publisher {
   #zone: Zone;
   /** When the followers have the last change. */
   #followed: Promise<void> = Promise.resolve();
+  #saved: Promise<void> = Promise.resolve();
 
   /** Throws AgentError CONFIG_INVALID, all faults in one message, when the zone cannot carry these masters. */
   constructor(options: DnsPublisherOptions) {
@@ -141,6 +142,7 @@ export class DnsPublisher implements Publisher {
     for (const timer of this.#purges.values()) clearTimeout(timer);
     this.#purges.clear();
     this.transfers?.close();
+    await this.#saved;
   }
 
   #swap(zone: Zone, master: string): void {
@@ -154,11 +156,9 @@ export class DnsPublisher implements Publisher {
 
   // A serial that could not be kept is no reason not to publish: the next start counts on from the clock.
   #saveSerial(): void {
-    try {
-      this.#options.serials?.save(this.#zone.serial);
-    } catch (error) {
-      this.#options.log.warn({ serial: this.#zone.serial, error: messageOf(error) }, 'dns zone serial not saved');
-    }
+    const { serial } = this.#zone;
+    this.#saved = (this.#options.serials?.save(serial) ?? Promise.resolve()).catch((error: unknown) =>
+      this.#options.log.warn({ serial, error: messageOf(error) }, 'dns zone serial not saved'));
   }
 
   /** Lets the names of nodes that are gone go when their time is over. */

@@ -32,7 +32,7 @@ publisherCompliance('dns', async () => {
   const make = (): DnsPublisher => {
     current = new DnsPublisher({
       settings: settings({ origin: `${ORIGIN}.` }), masters: ['cache', 'other'], listeners: () => listeners?.addresses ?? [],
-      clock: () => millis(Date.now()), log: captureLog().log, serials: { load: () => serial, save: (saved) => void (serial = saved) },
+      clock: () => millis(Date.now()), log: captureLog().log, serials: { load: () => serial, save: async (saved) => void (serial = saved) },
     });
     return current;
   };

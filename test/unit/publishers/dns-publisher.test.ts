@@ -20,7 +20,7 @@ let publisher: DnsPublisher;
 async function open(override: Partial<DnsPublisherOptions> = {}, listen = ['127.0.0.1:0', '[::1]:0']): Promise<void> {
   publisher = new DnsPublisher({
     settings: settings(), masters: ['m', 'n'], listeners: () => bound, clock: () => now, log: quiet,
-    serials: { load: () => saved.at(-1) ?? 0, save: (serial) => void saved.push(serial) },
+    serials: { load: () => saved.at(-1) ?? 0, save: async (serial) => void saved.push(serial) },
     ...override,
   });
   listeners = await startDnsListeners({ listen, zone: () => publisher.zone(), log: quiet });
@@ -210,9 +210,7 @@ describe('serials over restarts', () => {
 
   test('a store that cannot write does not stop the zone', async () => {
     const warnings: string[] = [];
-    const save = (): void => {
-      throw new Error('disk full');
-    };
+    const save = (): Promise<void> => Promise.reject(new Error('disk full'));
     await open({ serials: { load: () => 0, save }, log: { ...quiet, warn: (_context, message) => void warnings.push(message) } });
     await publisher.apply(route('m', '10.0.0.1:1'), never);
     expect(warnings).toEqual(['dns zone serial not saved', 'dns zone serial not saved']);
