@@ -11,6 +11,7 @@ import { watchAbsences } from './absence.js';
 export const WAYS: Readonly<Record<string, readonly string[]>> = { silent: [], barrier: ['--barrier'], coordinated: ['--mode', 'coordinated'] };
 
 const VALUE_BYTES = 10_000;
+const FILL_PART = 5_000;
 const LEAVE_LIMIT_MS = 5_000;
 const CALM_LIMIT_MS = 600_000;
 /** Unique values that one connection of a pool sends at a time. */
@@ -49,8 +50,11 @@ export interface Measured {
 async function fill(lab: MigrateLab, megabytes: number): Promise<void> {
   if (megabytes === 0) return;
   const count = Math.ceil((megabytes * 1024 * 1024) / VALUE_BYTES);
-  const reply = await ask(lab.site.node(0), 'DEBUG', 'POPULATE', String(count), 'filler', String(VALUE_BYTES));
-  if (textOf(reply) !== 'OK') throw new Error(`DEBUG POPULATE: ${textOf(reply)}`);
+  // In parts, so that the sentinels hear of the master in between.
+  for (let done = 0; done < count; done += FILL_PART) {
+    const reply = await ask(lab.site.node(0), 'DEBUG', 'POPULATE', String(Math.min(FILL_PART, count - done)), `filler:${done}`, String(VALUE_BYTES));
+    if (textOf(reply) !== 'OK') throw new Error(`DEBUG POPULATE: ${textOf(reply)}`);
+  }
   // POPULATE is in no replication stream: the replicas copy once.
   const { host, port } = lab.site.node(0).address;
   for (const index of [1, 2]) {
@@ -68,7 +72,7 @@ export async function measure(way: string, moves: number, load: Load, onMove: (i
     acknowledged: 0, writesPerSecond: 0, missing: 0,
   };
   try {
-    await lab.start({ redisArgs: ['--replica-read-only', 'yes', '--enable-debug-command', 'yes'] });
+    await lab.start({ redisArgs: ['--replica-read-only', 'yes', '--enable-debug-command', 'yes', '--rdbcompression', 'no'] });
     await fill(lab, load.megabytes);
     await lab.site.calm(lab.site.node(0), CALM_LIMIT_MS);
     const clients = await lab.withClients(lab.site.node(0), { batch: BATCH, writesPerSecond: load.writesPerSecond });

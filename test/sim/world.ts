@@ -8,6 +8,7 @@ import { formatAddress } from '../../src/sentinel/wire/address.js';
 import type { RespValue } from '../../src/sentinel/wire/resp-value.js';
 import type { Effect, Input } from '../../src/sentinel/index.js';
 import type { LoadedConf } from '../../src/sentinel/wire/sentinel-conf.js';
+import { CopiesInTurn } from './checkers/copies-in-turn.js';
 import { EpochsNeverFall } from './checkers/epochs-never-fall.js';
 import type { Checker, Verdict } from './checkers/checker.js';
 import { masterInEvent } from './checkers/checker.js';
@@ -90,7 +91,7 @@ export class World implements HostWatcher, NodeWatcher {
       new OneConfiguration(this), new EpochsNeverFall(groupOf), new OneLeader(this), new OneVote(groupOf), new OwnNodes(groupOf),
       new SavedBeforeSpoken(groupOf), new NoBusyLoop(),
       new SilentEnds(this), new TargetPromoted(this), new NoLostWrite(this), new WritesHeld(this),
-      new OdownNeedsQuorum(this), new PromotionFinished(this), new SilentVotes(this),
+      new OdownNeedsQuorum(this), new PromotionFinished(this), new SilentVotes(this), new CopiesInTurn(this),
     ];
     this.#watchSteps = this.checkers.filter((checker) => checker.stepped !== undefined);
     this.#watchEffects = this.checkers.filter((checker) => checker.carriedOut !== undefined);

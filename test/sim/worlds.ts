@@ -27,6 +27,12 @@ export const WORLDS: Readonly<Record<string, Build>> = {
   deadlines: withNetwork(focused({ silentTimeoutMs: 1_500, meanStepMs: 1_200, meanGapMs: 1_500 }), { maxDelayMs: 120 }),
   /** Packets come late, hellos not at all. */
   lossy: withNetwork(focused({ faults: 'all', meanGapMs: 1_500 }, ['slowMachine', 'cutOneWay']), { lossRate: 0.1, pushLossRate: 0.3 }),
+  /** So much data that a copy takes longer than anybody's patience. */
+  copies: (seed) => {
+    const options = focusedOptions(seed, {}, []);
+    const groups = options.groups.map((group) => ({ ...group, replicas: 3 }));
+    return { ...options, groups, redis: { ...options.redis, maxSnapshotMs: 3_000, maxLoadingMs: 25_000, backlogSize: 1_000 }, safetyMs: 100_000 };
+  },
   coordinated: focused({ operations: ['coordinated'] }),
   /** Sentinels fail in the middle of it. */
   restarts: focused({ faults: 'sentinels' }, ['crashSentinel', 'crashSentinel', 'slowDisk']),

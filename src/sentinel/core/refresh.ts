@@ -17,7 +17,7 @@ import { makeAddress, sameHost } from './hosts.js';
 import { createReplica } from './instance.js';
 import { requestInfo } from './monitor.js';
 import { sendReplicaOf } from './reconfigure.js';
-import { isPayable, sendForcedResync } from './silent/debts.js';
+import { followInDebt } from './silent/debts.js';
 import { isOtherHistory, replicationIdOf } from './replication-id.js';
 import { silentSettings } from './silent/settings.js';
 import type { Master, Replica } from './state.js';
@@ -195,14 +195,10 @@ function fixMaster(turn: Turn, master: Master, replica: Replica): void {
   if (follow(turn, master, replica)) announce(turn, 'notice', '+fix-slave-config', replica);
 }
 
-/**
- * REPLICAOF; in the forced form for a node that owes a full resync, and then only when it is ours to send: this report may be
- * from before the order that is under way, here or from the leader, and a second one would copy everything twice.
- */
+/** REPLICAOF; for a node that owes a full resync only when it is ours to send: this report may be from before the order that is under way. */
 function follow(turn: Turn, master: Master, replica: Replica): boolean {
   const debt = master.debts.get(replica.key);
-  if (debt === undefined) return sendReplicaOf(turn, replica, master.address);
-  return isPayable(turn, master, replica, debt) && sendForcedResync(turn, master, replica, debt);
+  return debt === undefined ? sendReplicaOf(turn, replica, master.address) : followInDebt(turn, master, replica, debt);
 }
 
 /** Progress of a replica that was sent to the promoted one: it says so, then its link is up. */

@@ -306,8 +306,12 @@ export interface ResyncDebt {
   /** When the forced resync was last sent by us, and when the node said that it was executed (0 = not, or not yet). */
   sentMs: Millis;
   executedMs: Millis;
+  /** When it was last seen to follow with its link not up (0 = never): it was copying then. */
+  awayMs: Millis;
+  /** When we last told it to follow the new master until its turn comes (0 = never). */
+  movedMs: Millis;
   sinceMs: Millis;
-  /** It was the master before: first, at once, outside parallel-syncs. */
+  /** It was the master before: it goes first, and at once. */
   readonly formerMaster: boolean;
   /** The former target of an abort: made read-only again in the same transaction. */
   readonly readOnly: boolean;

@@ -12,8 +12,8 @@ import type { RespValue } from '../../wire/resp-value.js';
 import { isForeign } from '../caution/foreign.js';
 import { sameHost, sameNode } from '../hosts.js';
 import { commandName, send } from '../instance.js';
-import { NEVER } from '../monitor.js';
-import { saysReplica } from '../reconfigure.js';
+import { NEVER, requestInfo } from '../monitor.js';
+import { saysReplica, sendReplicaOf } from '../reconfigure.js';
 import type { Master, NodeAddress, Peer, Replica, ResyncDebt } from '../state.js';
 import { announcedHost, isDisconnected, refOf } from '../state.js';
 import type { SentinelState } from '../state.js';
@@ -26,8 +26,15 @@ import { silentSettings } from './settings.js';
 
 /** A forced resync that shows no effect is sent again after this. */
 const REPEAT_MS = 10_000;
+/**
+ * A copy has ended: whoever had it made sees that within an INFO period of a second and is asked every second. So long, times its rank,
+ * waits whoever else would have another one made.
+ */
+const WORD_MS = 5_000;
 /** Peers are asked what they have paid so long after their reports. */
 const AFTER_INFO_MS = 100;
+
+const IN_PROGRESS = /^master_sync_in_progress:1/m;
 
 /** Notes who owes what under the configuration (`address`) that ends a silent state. */
 export function createDebts(turn: Turn, master: Master, address: NodeAddress, kind: 'done' | 'abort'): void {
@@ -38,13 +45,14 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
   // After a done, or a failover to the target: everybody else. After an abort: the target alone has foreign writes.
   const others = [...master.replicas.values()].filter((replica) => !isForeign(master, replica)).map((replica) => replica.address);
   const debtors = kind === 'done' ? [master.address, ...others] : [targetAddress];
-  // Older debts that are not paid yet stay: an abort asks less of the others than a done before it.
+  // Older debts that are not paid yet stay: an abort asks less of the others than a done before it. Nobody was asked about them in the window.
+  for (const debt of master.debts.values()) debt.sinceMs = turn.now;
   for (const debtor of debtors) {
     if (sameNode(debtor, address)) continue;
     const key = formatAddress({ host: announcedHost(turn.state.settings, debtor) || debtor.host, port: debtor.port });
     master.debts.set(key, {
       ...{ epoch, creditor: creditor?.runId ?? '', sinceMs: turn.now },
-      ...{ sentMs: 0 as Millis, executedMs: 0 as Millis, formerMaster: debtor === master.address, readOnly: kind === 'abort' },
+      ...{ sentMs: 0 as Millis, executedMs: 0 as Millis, awayMs: 0 as Millis, movedMs: 0 as Millis, formerMaster: debtor === master.address, readOnly: kind === 'abort' },
     });
   }
 }
@@ -52,7 +60,12 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
 /** A copy that was asked of another process says nothing: the debt starts again when the master restarted, or is another node. */
 function rebase(turn: Turn, master: Master, debt: ResyncDebt): void {
   if (debt.creditor === '') debt.creditor = master.runId;
-  if (debt.creditor !== master.runId) Object.assign(debt, { creditor: master.runId, sentMs: 0, executedMs: 0, sinceMs: turn.now });
+  if (debt.creditor !== master.runId) Object.assign(debt, { creditor: master.runId, sentMs: 0, executedMs: 0, awayMs: 0, sinceMs: turn.now });
+}
+
+/** Of a configuration that this sentinel made. What is left of an older one may have been paid by its leader. */
+function isOurs(master: Master, debt: ResyncDebt): boolean {
+  return master.published.role === 'leader' && debt.epoch === master.configEpoch;
 }
 
 /**
@@ -60,25 +73,45 @@ function rebase(turn: Turn, master: Master, debt: ResyncDebt): void {
  * leader is content: only what a sentinel has paid, or was told by the one that has, is paid for it.
  */
 function payerFromMs(state: SentinelState, master: Master, debt: ResyncDebt): Millis {
-  const { role, leaderId } = master.published;
-  if (role === 'leader') return debt.sinceMs;
+  if (isOurs(master, debt)) return debt.sinceMs;
+  const { leaderId } = master.published;
   const leader = leaderId === null ? undefined : master.peers.get(leaderId);
   const heardMs = Math.max(debt.sinceMs, leader?.lastHelloMs ?? 0) as Millis;
   const rank = rankOf(master, state.myId);
   const takeoverMs = heardMs + state.tunables.publishPeriodMs * (3 + 2 * rank);
-  return Math.min(takeoverMs, debt.sinceMs + master.failoverTimeoutMs * (1 + rank)) as Millis;
+  // As long as somebody copies, the others wait for their turn.
+  const movedMs = Math.max(debt.sinceMs, ...[...master.debts.values()].map(({ awayMs }) => awayMs));
+  return Math.min(takeoverMs, movedMs + master.failoverTimeoutMs * (1 + rank)) as Millis;
 }
 
-/** Not before this. One that follows and whose link is not up is copying: that is never started twice. */
+/**
+ * Not before this. One that follows and whose link is not up is copying: that is never started twice. When the link is up, somebody else's
+ * word that this was the copy gets time to arrive: it may have taken longer than the patience with the leader.
+ */
 function payableMs(state: SentinelState, master: Master, replica: Replica, debt: ResyncDebt): Millis {
-  if (follows(state, master.address, replica) && !replica.masterLinkUp) return NEVER;
+  if (isAway(state, master, replica)) return NEVER;
   const payerMs = payerFromMs(state, master, debt);
-  return debt.sentMs === 0 ? payerMs : Math.max(payerMs, debt.sentMs + REPEAT_MS) as Millis;
+  const isLeader = isOurs(master, debt);
+  const repeatMs = debt.sentMs === 0 ? 0 : debt.sentMs + REPEAT_MS;
+  const wordMs = debt.awayMs === 0 ? 0 : debt.awayMs + WORD_MS * (isLeader ? 1 : 2 + rankOf(master, state.myId));
+  return Math.max(payerMs, repeatMs, wordMs) as Millis;
 }
 
-/** Whether this sentinel should send a node in debt its forced resync now; asked before any other command to follow, too. */
-export function isPayable(turn: Turn, master: Master, replica: Replica, debt: ResyncDebt): boolean {
-  return turn.now >= payableMs(turn.state, master, replica, debt);
+/** It follows our master, and its link is not up: it copies, or waits for that. */
+function isAway(state: SentinelState, master: Master, replica: Replica): boolean {
+  return follows(state, master.address, replica) && !replica.masterLinkUp;
+}
+
+/**
+ * Makes a node in debt follow the master, for whoever has found that it does not (refresh.ts): by its forced resync when it is ours to send
+ * and its turn has come, else with what it has. False when nothing was sent.
+ */
+export function followInDebt(turn: Turn, master: Master, replica: Replica, debt: ResyncDebt): boolean {
+  if (turn.now < payableMs(turn.state, master, replica, debt)) return false;
+  if (hasPlace(turn.state, master, debt, turn.now)) return sendForcedResync(turn, master, replica, debt);
+  if (!sendReplicaOf(turn, replica, master.address)) return false;
+  debt.movedMs = turn.now;
+  return true;
 }
 
 /**
@@ -92,11 +125,24 @@ function isUnderUs(state: SentinelState, master: Master, replica: Replica, now: 
   return follows(state, master.address, replica) || (previous !== null && follows(state, previous, replica));
 }
 
-/** Copies under way that count for parallel-syncs; a node that died in one holds nobody up. */
-function copiesUnderWay(master: Master): number {
-  return [...master.debts].filter(([key, debt]) => {
-    return !debt.formerMaster && debt.sentMs !== 0 && master.replicas.get(key)?.sdownSinceMs === null;
-  }).length;
+/** Other nodes that are of no use because of a copy, or will be in a moment, whoever sent them: they count for parallel-syncs. */
+function copiesBeside(state: SentinelState, master: Master, beside: ResyncDebt, now: Millis): number {
+  let copies = 0;
+  for (const [key, debt] of master.debts) {
+    const replica = master.replicas.get(key);
+    if (debt !== beside && replica !== undefined && isCopying(state, master, replica, debt, now)) copies++;
+  }
+  return copies;
+}
+
+/** A node that died in a copy, or for failover-timeout shows no sign of one, holds nobody up. Nor does an order without effect. */
+function isCopying(state: SentinelState, master: Master, replica: Replica, debt: ResyncDebt, now: Millis): boolean {
+  if (replica.sdownSinceMs !== null) return false;
+  if (isAway(state, master, replica)) {
+    return IN_PROGRESS.test(replica.infoText ?? '') || now - (debt.sentMs === 0 ? debt.sinceMs : debt.sentMs) < master.failoverTimeoutMs;
+  }
+  if (debt.sentMs !== 0) return now - debt.sentMs < REPEAT_MS;
+  return debt.formerMaster && !isDisconnected(replica) && now - debt.sinceMs < master.failoverTimeoutMs;
 }
 
 /**
@@ -107,28 +153,42 @@ function mayPay(master: Master): boolean {
   return master.debts.size > 0 && master.failover === null && master.silent === null && master.runId !== '';
 }
 
-/** The former master goes outside parallel-syncs; what is repeated has its place already. */
-function hasPlace(master: Master, debt: ResyncDebt, copying: number): boolean {
-  return debt.formerMaster || debt.sentMs !== 0 || copying < master.parallelSyncs;
+/** The former master waits for nobody, the others for it, too: a group should not be without its replicas. */
+function hasPlace(state: SentinelState, master: Master, debt: ResyncDebt, now: Millis): boolean {
+  return debt.formerMaster || copiesBeside(state, master, debt, now) < master.parallelSyncs;
+}
+
+/**
+ * Who waits for its turn and still follows the former master would lose it with that one's copy, and copy from it first, for nothing. So it
+ * follows the new master meanwhile, with what it has: the debt stands.
+ */
+function moveDueMs(state: SentinelState, master: Master, replica: Replica, debt: ResyncDebt): Millis {
+  if (follows(state, master.address, replica)) return NEVER;
+  const payerMs = payableMs(state, master, replica, debt);
+  return debt.movedMs === 0 ? payerMs : Math.max(payerMs, debt.movedMs + REPEAT_MS) as Millis;
+}
+
+function move(turn: Turn, master: Master, replica: Replica, debt: ResyncDebt): void {
+  if (turn.now < moveDueMs(turn.state, master, replica, debt) || !followInDebt(turn, master, replica, debt)) return;
+  announce(turn, 'notice', '+fix-slave-config', replica);
 }
 
 export function debtsDueMs(state: SentinelState, master: Master, now: Millis): Millis {
   if (!mayPay(master)) return NEVER;
   let due: number = NEVER;
-  const copying = copiesUnderWay(master);
   for (const [key, debt] of master.debts) {
     const replica = master.replicas.get(key);
-    if (replica === undefined || isDisconnected(replica) || !hasPlace(master, debt, copying)) continue;
-    if (isUnderUs(state, master, replica, now)) due = Math.min(due, payableMs(state, master, replica, debt));
+    if (replica === undefined || isDisconnected(replica) || !isUnderUs(state, master, replica, now)) continue;
+    due = Math.min(due, hasPlace(state, master, debt, now) ? payableMs(state, master, replica, debt) : moveDueMs(state, master, replica, debt));
   }
   for (const peer of payers(master)) due = Math.min(due, payerAskDueMs(state, master, peer));
   return due as Millis;
 }
 
-/** Sends what is due, the former master first and outside parallel-syncs; forgets what is paid. */
+/** Sends what is due, the former master first, the others as parallel-syncs allows; forgets what is paid. */
 export function payDebts(turn: Turn, master: Master): void {
+  if (master.debts.size > 0) askWhoItIs(turn, master);
   if (!mayPay(master)) return;
-  let copying = copiesUnderWay(master);
   for (const [key, debt] of [...master.debts]) {
     const replica = master.replicas.get(key);
     if (replica === undefined) {
@@ -136,21 +196,26 @@ export function payDebts(turn: Turn, master: Master): void {
       continue;
     }
     rebase(turn, master, debt);
+    if (isAway(turn.state, master, replica)) debt.awayMs = turn.now;
     if (isPaid(turn, master, replica, debt)) {
       master.paid.set(key, debt.epoch);
       settle(turn, master, replica);
       continue;
     }
-    const isNew = debt.sentMs === 0;
-    if (!isPayable(turn, master, replica, debt) || !hasPlace(master, debt, copying)) continue;
     if (!isUnderUs(turn.state, master, replica, turn.now)) continue;
-    if (sendForcedResync(turn, master, replica, debt) && isNew && !debt.formerMaster) copying++;
+    if (!hasPlace(turn.state, master, debt, turn.now)) move(turn, master, replica, debt);
+    else if (turn.now >= payableMs(turn.state, master, replica, debt)) sendForcedResync(turn, master, replica, debt);
   }
   for (const peer of payers(master)) {
     if (turn.now < payerAskDueMs(turn.state, master, peer)) continue;
     peer.lastDebtAskMs = turn.now;
     askStatus(turn, peer);
   }
+}
+
+/** The last report is of the node before, and its successor's would come an INFO period later: the debtors lose their master meanwhile. */
+function askWhoItIs(turn: Turn, master: Master): void {
+  if (master.runId === '' && master.infoSentMs === 0 && !isDisconnected(master)) requestInfo(turn, master);
 }
 
 function settle(turn: Turn, master: Master, replica: Replica): void {
@@ -170,7 +235,7 @@ function isPaid({ state }: Turn, master: Master, replica: Replica, debt: ResyncD
 
 /** Whoever does not pay all of it asks those who may: the copy of this sentinel's own making is known without that. */
 function payers(master: Master): Peer[] {
-  if ([...master.debts.values()].every((debt) => debt.sentMs !== 0)) return [];
+  if ([...master.debts.values()].every((debt) => debt.executedMs !== 0)) return [];
   return [...master.peers.values()].filter((peer) => peer.link.silentAware !== false && peer.sdownSinceMs === null && !isDisconnected(peer));
 }
 
@@ -211,7 +276,7 @@ function follows(state: SentinelState, address: NodeAddress, replica: Replica): 
 }
 
 /** One MULTI: follow, leave (a new replication id), follow; clients cut; a pause of the move lifted. */
-export function sendForcedResync(turn: Turn, master: Master, replica: Replica, debt: ResyncDebt): boolean {
+function sendForcedResync(turn: Turn, master: Master, replica: Replica, debt: ResyncDebt): boolean {
   if (isDisconnected(replica)) return false;
   const { state } = turn;
   const name = (word: string): string => commandName(state, replica, word);

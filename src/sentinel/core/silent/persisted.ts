@@ -56,7 +56,7 @@ export function restoreSilent(master: Master, now: Millis): void {
   for (let at = 0; at + 2 < debts.length; at += 3) {
     const [key = '', epoch, readOnly] = debts.slice(at, at + 3);
     master.debts.set(key, {
-      ...{ epoch: number(epoch) ?? 0, creditor: '', sentMs: millis(0), executedMs: millis(0), sinceMs: now },
+      ...{ epoch: number(epoch) ?? 0, creditor: '', sentMs: millis(0), executedMs: millis(0), awayMs: millis(0), movedMs: millis(0), sinceMs: now },
       ...{ formerMaster: false, readOnly: readOnly === '1' },
     });
   }

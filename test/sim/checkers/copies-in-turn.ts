@@ -1,0 +1,79 @@
+/**
+ * The copies that a silent move forces: no node takes two under the same configuration, however long one takes, and not more nodes copy
+ * at a time than parallel-syncs allows.
+ *
+ * Judged only where nothing fails and all planned moves are silent ones: a copy that was cut short is asked for again, and a failover's
+ * own replicas copy beside it.
+ */
+import type { Effect, Input } from '../../../src/sentinel/index.js';
+import type { Address } from '../../../src/sentinel/wire/address.js';
+import type { RedisNode } from '../redis-node.js';
+import type { SentinelHost } from '../sentinel-host.js';
+import type { World } from '../world.js';
+import type { Checker, Verdict } from './checker.js';
+import { replicaInEvent } from './checker.js';
+
+export class CopiesInTurn implements Checker {
+  readonly name = 'forced copies once and in turn';
+  /** The configuration under which a node was last asked for a copy, and by whom. */
+  readonly #asked = new Map<string, { readonly epoch: number; readonly by: string }>();
+  /** By node and configuration: who had a copy made. */
+  readonly #made = new Map<string, string>();
+  /** When a node was last told to lead. */
+  readonly #leftMs = new Map<RedisNode, number>();
+  /** Nodes whose history was broken, and by whom, until their link is up. */
+  readonly #forced = new Map<RedisNode, string>();
+  readonly #isJudged: boolean;
+
+  constructor(readonly world: World) {
+    const operations = world.options.planned?.operations ?? [];
+    this.#isJudged = world.strictness === 'strict' && operations.length > 0 && operations.every((kind) => kind === 'silent' || kind === 'stray');
+  }
+
+  stepped(host: SentinelHost, _input: Input, effects: readonly Effect[]): Verdict {
+    if (!this.#isJudged) return null;
+    for (const effect of effects) {
+      if (effect.kind !== 'event' || effect.name !== '+slave-reconf-sent') continue;
+      const { group, key } = replicaInEvent(effect);
+      const debt = host.state?.masters.get(group)?.debts.get(key);
+      if (debt === undefined) continue;
+      this.#asked.set(key, { epoch: debt.epoch, by: host.name });
+      const verdict = debt.formerMaster ? null : this.#judgeAtOnce(host, group, key);
+      if (verdict !== null) return verdict;
+    }
+    return null;
+  }
+
+  /** Follow, leave, follow in one transaction is what breaks the node's history. */
+  replicaOf(node: RedisNode, target: Address | null): Verdict {
+    const { nowMs } = this.world.clock;
+    if (!this.#isJudged || target === null) {
+      this.#leftMs.set(node, nowMs);
+      return null;
+    }
+    // Sent on by the next move in the middle of its copy: what it copies now is nobody's turn.
+    this.#forced.delete(node);
+    const key = `${node.machine.ip}:${node.machine.port}`;
+    const asked = this.#asked.get(key);
+    if (asked === undefined || this.#leftMs.get(node) !== nowMs) return null;
+    this.#leftMs.delete(node);
+    this.#forced.set(node, asked.by);
+    const what = `${key} under ${asked.epoch}`;
+    const before = this.#made.get(what);
+    this.#made.set(what, asked.by);
+    return before === undefined ? null : `${asked.by} has ${what} copy again, after ${before}`;
+  }
+
+  /**
+   * What a node copies for another reason is another matter: its first copy, or one of the master of before. So is what another sentinel asked
+   * for a moment ago: a leader sees that with its next INFO. And the former master waits for nobody.
+   */
+  #judgeAtOnce(host: SentinelHost, group: string, key: string): Verdict {
+    for (const node of this.#forced.keys()) if (node.linkUp || !node.isRunning) this.#forced.delete(node);
+    const copying = [...this.#forced].filter(([{ isSyncing, machine }, by]) => by === host.name && isSyncing && this.world.groupOf(machine.ip) === group);
+    const others = copying.map(([{ machine }]) => machine).filter(({ ip, port }) => `${ip}:${port}` !== key);
+    const parallelSyncs = host.state?.masters.get(group)?.parallelSyncs ?? 0;
+    if (others.length < parallelSyncs) return null;
+    return `${host.name} asks ${key} of ${group} for a copy beside ${others.map(({ name }) => name).join(' ')}; parallel-syncs ${parallelSyncs}`;
+  }
+}
