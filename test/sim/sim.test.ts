@@ -3,7 +3,9 @@
  */
 import { describe, expect, test } from '@jest/globals';
 import { realCore } from './core.js';
+import { must } from '../../src/assert.js';
 import { reportOf, runSeed } from './run-seed.js';
+import { worldNamed } from './worlds.js';
 
 const SEEDS = Number(process.env['SIM_SEEDS'] ?? 200);
 const BATCH = 20;
@@ -23,6 +25,14 @@ describe('seeds', () => {
     expect(failovers).toBeGreaterThan(0);
   }, 600_000);
 });
+
+test.each(['moves', 'copies'])('twenty lives in the world of %s', (name) => {
+  const world = must(worldNamed(name), `there is no world ${name}`);
+  for (let seed = FIRST; seed < FIRST + 20; seed++) {
+    const life = runSeed(seed, realCore, null, world(seed));
+    if (life.failure !== null) throw new Error(reportOf(life, `--world ${name} --seed ${seed}`));
+  }
+}, 600_000);
 
 test('the same seed lives the same life', () => {
   for (let seed = 1; seed <= 5; seed++) {
