@@ -69,23 +69,52 @@ export async function noAutoRevert(context: Context): Promise<Facts> {
   return { told: sentinels.length - problems.length, ...(move().plan.others.length === 0 ? {} : { untold: problems }) };
 }
 
-/** The target becomes the original's only replica: a full resync of anybody else can't taint the window. */
+/**
+ * The target becomes the original's only replica: a full resync of anybody else can't taint the window.
+ *
+ * A node goes on from where it is only if the target's backlog begins before that. So the backlog is given first, and who has just copied,
+ * and still catches up, is waited for. If it copies the target all the same, that is waited for as well: nothing has begun yet.
+ */
 export async function chain(context: Context): Promise<Facts> {
   const { plan, links } = context;
+  const backlogRaised = plan.others.length === 0 ? [] : await raiseBacklogs(context);
   for (const address of plan.others) {
     checkSignal(context);
-    if (!(await follows(links, address, plan.target))) await links.ask(address, ['REPLICAOF', plan.target.host, String(plan.target.port)]);
-    await waitUntil(context, LINK_LIMIT_MS, 100, async () => {
-      const info = infoFields(await links.text(address, 'INFO', 'replication'));
-      const isUp = info.get('master_link_status') === 'up' && info.get('master_sync_in_progress') !== '1';
-      return isUp ? null : `${formatAddress(address)} has no link to ${formatAddress(plan.target)} yet`;
-    });
+    if (!(await follows(links, address, plan.target))) {
+      await waitUntil(context, plan.resyncTimeoutMs, 100, () => whyNotNear(context, address));
+      await links.ask(address, ['REPLICAOF', plan.target.host, String(plan.target.port)]);
+    }
+    await awaitLink(context, address);
   }
   await waitUntil(context, LINK_LIMIT_MS, 100, async () => {
     const count = numberIn(infoFields(await links.text(plan.original, 'INFO', 'replication')), 'connected_slaves');
     return count <= 1 ? null : `${formatAddress(plan.original)} still has ${count} replicas`;
   });
-  return { repointed: plan.others.length };
+  return { repointed: plan.others.length, backlogRaised };
+}
+
+/** Null when the target still has, in the newer half of its backlog, what the node gets next. */
+async function whyNotNear({ plan, links }: Context, address: Address): Promise<string | null> {
+  const [theirs, ours] = await Promise.all([plan.target, address].map(async (each) => infoFields(await links.text(each, 'INFO', 'replication'))));
+  if (theirs === undefined || ours === undefined || ours.get('role') !== 'slave') return null;
+  const lag = numberIn(theirs, 'slave_repl_offset') - numberIn(ours, 'slave_repl_offset');
+  const held = numberIn(theirs, 'repl_backlog_histlen');
+  return held === 0 || lag <= held / 2 ? null : `${formatAddress(address)} is ${lag} bytes behind ${formatAddress(plan.target)}`;
+}
+
+async function awaitLink(context: Context, address: Address): Promise<void> {
+  const { plan, links } = context;
+  let aliveMs = performance.now();
+  await waitUntil(context, plan.resyncTimeoutMs, 100, async () => {
+    // One that drops what it had before a copy answers nothing for a while.
+    const info = infoFields(await links.text(address, 'INFO', 'replication').catch(() => ''));
+    const isCopying = info.get('master_sync_in_progress') === '1';
+    if (isCopying) aliveMs = performance.now();
+    if (info.get('master_link_status') === 'up' && !isCopying) return null;
+    const reason = `${formatAddress(address)} ${isCopying ? 'copies' : 'has no link to'} ${formatAddress(plan.target)}${isCopying ? '' : ' yet'}`;
+    if (performance.now() - aliveMs > LINK_LIMIT_MS) throw fail(`${reason} (waited ${LINK_LIMIT_MS / 1000} s)`);
+    return reason;
+  });
 }
 
 async function follows(links: Links, address: Address, master: Address): Promise<boolean> {
@@ -101,13 +130,18 @@ export async function prefer(context: Context): Promise<Facts> {
     // 0 stays 0: never to be promoted.
     if ((await setting(links, address, 'replica-priority')) === '1') await links.ask(address, ['CONFIG', 'SET', 'replica-priority', '2']);
   }
+  return { backlogRaised: await raiseBacklogs(context) };
+}
+
+/** Who had less than the window needs. */
+async function raiseBacklogs({ plan, links }: Context): Promise<string[]> {
   const raised: string[] = [];
   for (const address of [plan.original, plan.target]) {
     if (Number(await setting(links, address, 'repl-backlog-size')) >= plan.backlogBytes) continue;
     await links.ask(address, ['CONFIG', 'SET', 'repl-backlog-size', String(plan.backlogBytes)]);
     raised.push(formatAddress(address));
   }
-  return { backlogRaised: raised };
+  return raised;
 }
 
 /** The target alone takes writes: whoever is still at another replica shall be told READONLY, not OK. */
