@@ -143,6 +143,11 @@ export class Writer {
     return Math.max(this.#longestGapMs, performance.now() - this.#lastAckMs);
   }
 
+  /** Numbers up to this one, exclusive, may have been written. */
+  get sent(): number {
+    return this.#next;
+  }
+
   keyOf(number: number): string {
     return `value:${this.spec.name}:${number}`;
   }
