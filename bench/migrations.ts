@@ -35,7 +35,7 @@ function show(found: Measured): string[] {
       + `${found.missing} missing on any of 3 nodes`,
     `  whole move ${spread(found.wholeMs)}; switch ${spread(found.switchMs)}; probe blind ${spread(found.probeMs)}`,
     `  ${per(found.cut)} connections cut and ${per(found.copies)} full copies per move; ${found.leftBehind} connections left behind at old masters beside the pinned one`,
-    `  replicas away at one time: at most ${found.absentAtOnce}; each away ${spread(found.absentMs)}`,
+    `  replicas that copied at one time: at most ${found.copyingAtOnce}; each without its link ${spread(found.absentMs)}`,
     `  settings of nodes and sentinels that are not as before: ${found.changed.length}`,
     ...[...found.clients].map(([name, { errors, blindMs }]) => {
       const blind = blindMs.length === 0 ? '' : `, blind ${spread(blindMs)}`;

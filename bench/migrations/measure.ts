@@ -39,8 +39,8 @@ export interface Measured {
   readonly changed: string[];
   /** By client: errors in all moves, longest blind time of each move. */
   readonly clients: Map<string, { errors: number; blindMs: number[] }>;
-  /** Replicas that copied at one time, at most, and how long each was away. */
-  absentAtOnce: number;
+  /** Replicas that copied at one time, at most; and how long each was without its link, whatever for. */
+  copyingAtOnce: number;
   readonly absentMs: number[];
   acknowledged: number;
   writesPerSecond: number;
@@ -68,7 +68,7 @@ export async function measure(way: string, moves: number, load: Load, onMove: (i
   const lab = new MigrateLab();
   if (load.megabytes > 0) lab.runLimitMs = CALM_LIMIT_MS;
   const found: Measured = {
-    way, moves, failed: [], wholeMs: [], switchMs: [], probeMs: [], copies: 0, cut: 0, leftBehind: 0, changed: [], clients: new Map(), absentAtOnce: 0, absentMs: [],
+    way, moves, failed: [], wholeMs: [], switchMs: [], probeMs: [], copies: 0, cut: 0, leftBehind: 0, changed: [], clients: new Map(), copyingAtOnce: 0, absentMs: [],
     acknowledged: 0, writesPerSecond: 0, missing: 0,
   };
   try {
@@ -96,8 +96,8 @@ async function moveOnce(lab: MigrateLab, clients: MigrateClients, turn: number, 
   const absences = watchAbsences(lab.site.lab.nodes);
   const ran = await lab.move(to, WAYS[found.way]);
   found.wholeMs.push(performance.now() - startMs);
-  const { most, stretchesMs } = await absences.stop();
-  found.absentAtOnce = Math.max(found.absentAtOnce, most);
+  const { mostCopying, stretchesMs } = await absences.stop();
+  found.copyingAtOnce = Math.max(found.copyingAtOnce, mostCopying);
   found.absentMs.push(...stretchesMs);
   note(found, turn, ran);
   for (const { name, errors, blindMs } of clients.report()) {
