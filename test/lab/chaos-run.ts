@@ -1,6 +1,7 @@
 /**
  * One chaos run: rounds of faults under load, after each of which everything must agree again and every write be accounted for.
  */
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { whyNotIn, whyNotServing, whyNotWatching, masterNamedBy } from '../../src/demo/agreement.js';
 import { messageOf } from '../../src/errors.js';
@@ -79,6 +80,8 @@ export class ChaosRun {
     const timely = steps.filter(({ atMs, lastsMs }) => startMs + atMs + lastsMs < endMs);
     const over = new AbortController();
     const limit = AbortSignal.any([signal, over.signal]);
+    // A step of the round each, all waiting at once.
+    setMaxListeners(0, limit);
     try {
       await Promise.all(timely.map(async (step) => {
         await sleep(step.atMs, undefined, { signal: limit });
