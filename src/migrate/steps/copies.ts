@@ -28,6 +28,8 @@ export class Copies {
   /** Nodes that do not answer. */
   readonly absent = new Set<string>();
   readonly #since = new Map<string, number>();
+  /** Who was seen to copy: with the link up it has its copy, whatever sentinels have seen of that. */
+  readonly #copied = new Set<string>();
   #looks: readonly Look[] = [];
   #debts: ReadonlySet<string> = new Set();
   #dataBytes = 0;
@@ -38,6 +40,7 @@ export class Copies {
   async whyNotDone(): Promise<string | null> {
     const { context } = this;
     this.#looks = await Promise.all(this.nodes.map((address) => this.#look(address)));
+    for (const { name, readBytes } of this.#looks) if (readBytes > 0) this.#copied.add(name);
     this.#debts = await context.group.debts(context.plan.sentinels);
     const missing = this.#looks.flatMap((look) => look.missing ?? []);
     if (missing.length > 0) return missing.join('; ');
@@ -46,14 +49,18 @@ export class Copies {
 
   /** One node after the other: words for the one that copies now, and the part of all copies that is there. */
   progress(): Progress {
-    const open = this.#looks.filter(({ name, missing }) => missing !== null || this.#debts.has(name));
+    const open = this.#looks.filter(({ name, missing }) => missing !== null || (this.#debts.has(name) && !this.#copied.has(name)));
     const parts = open.map(({ readBytes, sizeBytes }) => (sizeBytes === 0 ? 0 : Math.min(0.99, readBytes / sizeBytes)));
     const finished = this.nodes.length - this.absent.size - open.length;
     const part = (finished + parts.reduce((sum, each) => sum + each, 0)) / Math.max(1, this.nodes.length - this.absent.size);
-    const copying = open.filter(({ readBytes }) => readBytes > 0).map(copyWords);
-    const waiting = open.filter(({ missing, readBytes }) => missing === null && readBytes === 0).map(({ name }) => `${name} waits for its turn`);
-    const others = open.filter(({ missing, readBytes }) => missing !== null && readBytes === 0).map(({ missing }) => missing ?? '');
-    return { text: [...copying, ...others, ...waiting].join('; '), part };
+    const unseen = this.#looks.filter((look) => this.#debts.has(look.name) && !open.includes(look));
+    const words = [
+      ...open.filter(({ readBytes }) => readBytes > 0).map(copyWords),
+      ...open.flatMap(({ missing, readBytes }) => (missing !== null && readBytes === 0 ? [missing] : [])),
+      ...open.flatMap(({ name, missing }) => (missing === null ? [`${name} waits for its turn`] : [])),
+      ...unseen.map(({ name }) => `${name} has its copy, which the sentinels have yet to see`),
+    ];
+    return { text: words.join('; '), part };
   }
 
   async #look(address: Address): Promise<Look> {

@@ -47,6 +47,18 @@ test('all links are up, but a sentinel still names a debt', async () => {
   expect(copies.progress()).toEqual({ text: '10.0.0.3:6379 waits for its turn', part: 0.5 });
 });
 
+test('the copy is there, and the sentinels have yet to see it: the bar does not go back', async () => {
+  const infos: Record<string, string> = {
+    '10.0.0.1:6379': follower(`master_link_status:down\r\nmaster_sync_in_progress:1\r\nmaster_sync_total_bytes:${MB}\r\nmaster_sync_read_bytes:${MB}\r\n`),
+    '10.0.0.3:6379': UP,
+  };
+  const copies = copiesOf(infos, ['10.0.0.1:6379']);
+  await copies.whyNotDone();
+  infos['10.0.0.1:6379'] = UP;
+  expect(await copies.whyNotDone()).toBe('10.0.0.1:6379 still copies in full');
+  expect(copies.progress()).toEqual({ text: '10.0.0.1:6379 has its copy, which the sentinels have yet to see', part: 1 });
+});
+
 test('all there', async () => {
   expect(await copiesOf({ '10.0.0.1:6379': UP, '10.0.0.3:6379': UP }, []).whyNotDone()).toBeNull();
 });
