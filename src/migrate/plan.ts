@@ -59,8 +59,11 @@ export function describeStep(step: Step, plan: Plan): string {
     case 'save': return 'write down what will be changed';
     case 'wait-sync': return `wait until ${target} is in sync`;
     case 'auto-revert': return 'tell every sentinel to leave replicas where they are';
-    case 'chain': return plan.others.length === 0 ? 'no other replica to re-point' : `let ${plan.others.map(formatAddress).join(', ')} follow ${target}`;
-    case 'priority': return `prefer ${target} in any failover, give the window a backlog`;
+    case 'chain': {
+      const others = plan.others.map(formatAddress).join(', ');
+      return `give the window a backlog, ${others === '' ? 'no other replica to re-point' : `let ${others} follow ${target}`}`;
+    }
+    case 'priority': return `prefer ${target} in any failover`;
     case 'writable': return `make ${target} writable`;
     case 'prepare': return `send clients to ${target}${plan.barrier ? ', hold writes on the old master' : ''}; wait for every output and the TTL`;
     case 'drain': return `cut connections at ${original} until nobody is left`;

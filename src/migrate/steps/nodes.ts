@@ -77,7 +77,7 @@ export async function noAutoRevert(context: Context): Promise<Facts> {
  */
 export async function chain(context: Context): Promise<Facts> {
   const { plan, links } = context;
-  const backlogRaised = plan.others.length === 0 ? [] : await raiseBacklogs(context);
+  const backlogRaised = await raiseBacklogs(context);
   for (const address of plan.others) {
     checkSignal(context);
     if (!(await follows(links, address, plan.target))) {
@@ -130,7 +130,7 @@ export async function prefer(context: Context): Promise<Facts> {
     // 0 stays 0: never to be promoted.
     if ((await setting(links, address, 'replica-priority')) === '1') await links.ask(address, ['CONFIG', 'SET', 'replica-priority', '2']);
   }
-  return { backlogRaised: await raiseBacklogs(context) };
+  return {};
 }
 
 /** Who had less than the window needs. */

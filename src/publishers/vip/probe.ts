@@ -1,9 +1,9 @@
 /**
  * Whether somebody else has a VIP, as far as the network tells.
  */
-import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { AgentError } from '../../errors.js';
+import { starterThread } from '../../starter-thread.js';
 import type { VipPrograms, VipSettings } from './settings.js';
 
 /** A neighbour that has the address answers within this (its kernel does, be it with a refusal); silence = nobody. Clients wait for it in every planned move. */
@@ -30,10 +30,13 @@ export async function isTaken(vip: VipSettings, { arping }: VipPrograms, signal:
   if (arping === null) throw new AgentError('PUBLISH_FAILED', `vip ${vip.ip}: dad needs arping, which is not installed`);
   const [program = '', ...words] = arping;
   const args = [...words, '-q', '-D', '-c', '2', '-w', '1', '-I', vip.interface, vip.ip];
+  const limit = AbortSignal.any([signal, AbortSignal.timeout(DAD_LIMIT_MS)]);
   const status = await new Promise<number | string>((resolve) => {
-    const child = spawn(program, args, { stdio: 'ignore', timeout: DAD_LIMIT_MS, signal });
-    child.on('error', (fault) => resolve(fault.message));
-    child.on('exit', (code, name) => resolve(code ?? name ?? 'no status'));
+    const started = starterThread.start({ path: program, args }, {
+      failed: ({ message }) => resolve(message),
+      exited: (code, name) => resolve(code ?? name ?? 'no status'),
+    });
+    limit.addEventListener('abort', () => started.kill('SIGKILL'), { once: true });
   });
   if (status === 0) return false;
   if (status === 1) return true;
