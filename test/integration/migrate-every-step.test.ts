@@ -11,8 +11,7 @@ import { MigrateLab } from './migrate-lab.js';
 // Each begins where the one before it ended.
 jest.retryTimes(0);
 
-// Not behind done yet: a new master that dies there makes the move wait for copies of it until --resync-timeout.
-const STEPS = ['save', 'wait-sync', 'auto-revert', 'chain', 'priority', 'writable', 'prepare', 'drain'];
+const STEPS = ['save', 'wait-sync', 'auto-revert', 'chain', 'priority', 'writable', 'prepare', 'drain', 'done', 'settle', 'restore'];
 
 const lab = new MigrateLab();
 const { site } = lab;

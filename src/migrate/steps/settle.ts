@@ -65,7 +65,13 @@ export async function settle(context: Context): Promise<Facts> {
   const swept = await sweep(context, ttlMs);
   const nodes = allNodes(plan).filter((address) => !sameAddress(address, plan.target));
   const copies = new Copies(context, nodes);
-  await attempt(() => waitUntil(context, plan.resyncTimeoutMs, 100, () => copies.whyNotDone(), () => copies.progress()));
+  let successor: Address | null = null;
+  await attempt(() => waitUntil(context, plan.resyncTimeoutMs, 100, async () => {
+    successor = await otherMaster(context);
+    return successor === null ? copies.whyNotDone() : null;
+  }, () => copies.progress()));
+  // Nobody will copy the target any more. What is left is decided by who is the master (decide.ts).
+  if (successor !== null) throw fail(`${formatAddress(successor)} has become the master meanwhile`);
   const { absent } = copies;
   for (const name of absent) problems.push(`${name} does not answer: when it is back, the sentinels make it follow and copy`);
   await context.probe.stop();
@@ -94,8 +100,18 @@ async function sweep({ plan, links, say }: Context, ttlMs: number): Promise<numb
   return ids.length;
 }
 
+/** The node that took the target's place after the switch; null: nobody did, or nobody says. */
+async function otherMaster({ group, plan }: Context): Promise<Address | null> {
+  const world = await group.world(plan.sentinels, plan.original).catch(() => null);
+  return world === null || sameAddress(world.master, plan.target) ? null : world.master;
+}
+
 async function whyNotAgreed({ group, plan }: Context): Promise<string | null> {
   const views = await group.views(plan.sentinels);
+  const named = new Set(views.map(({ fields }) => `${fields.get('ip')} ${fields.get('port')}`));
+  // All of them at a third node: the target died right behind the switch.
+  const isThird = named.size === 1 && !named.has(`${plan.original.host} ${plan.original.port}`) && !named.has(`${plan.target.host} ${plan.target.port}`);
+  if (isThird) return null;
   const behind = views.filter(({ fields, status }) => {
     const named = { host: fields.get('ip') ?? '', port: numberIn(fields, 'port') };
     return !sameAddress(named, plan.target) || (status?.get('state') ?? 'none') !== 'none';
