@@ -9,9 +9,8 @@ import type { Address } from '../../sentinel/wire/address.js';
 import { formatAddress, sameAddress } from '../../sentinel/wire/address.js';
 import type { Context, Progress } from '../context.js';
 import { infoFields, numberIn } from '../fields.js';
+import { Absences } from './absences.js';
 
-/** A node that does not answer for so long is left to the sentinels. */
-const ABSENT_LIMIT_MS = 5_000;
 const MEGABYTE = 1024 * 1024;
 
 /** What a node says of itself. */
@@ -25,16 +24,16 @@ interface Look {
 }
 
 export class Copies {
-  /** Nodes that do not answer. */
-  readonly absent = new Set<string>();
-  readonly #since = new Map<string, number>();
+  readonly absences: Absences;
   /** Who was seen to copy: with the link up it has its copy, whatever sentinels have seen of that. */
   readonly #copied = new Set<string>();
   #looks: readonly Look[] = [];
   #debts: ReadonlySet<string> = new Set();
   #dataBytes = 0;
 
-  constructor(readonly context: Context, readonly nodes: readonly Address[]) {}
+  constructor(readonly context: Context, readonly nodes: readonly Address[]) {
+    this.absences = new Absences(context.links);
+  }
 
   /** Null when every node that answers has what the target has. */
   async whyNotDone(): Promise<string | null> {
@@ -44,15 +43,15 @@ export class Copies {
     this.#debts = await context.group.debts(context.plan.sentinels);
     const missing = this.#looks.flatMap((look) => look.missing ?? []);
     if (missing.length > 0) return missing.join('; ');
-    return this.absent.size > 0 || this.#debts.size === 0 ? null : `${[...this.#debts].join(', ')} still copies in full`;
+    return this.absences.names.size > 0 || this.#debts.size === 0 ? null : `${[...this.#debts].join(', ')} still copies in full`;
   }
 
   /** One node after the other: words for the one that copies now, and the part of all copies that is there. */
   progress(): Progress {
     const open = this.#looks.filter(({ name, missing }) => missing !== null || (this.#debts.has(name) && !this.#copied.has(name)));
     const parts = open.map(({ readBytes, sizeBytes }) => (sizeBytes === 0 ? 0 : Math.min(0.99, readBytes / sizeBytes)));
-    const finished = this.nodes.length - this.absent.size - open.length;
-    const part = (finished + parts.reduce((sum, each) => sum + each, 0)) / Math.max(1, this.nodes.length - this.absent.size);
+    const finished = this.nodes.length - this.absences.names.size - open.length;
+    const part = (finished + parts.reduce((sum, each) => sum + each, 0)) / Math.max(1, this.nodes.length - this.absences.names.size);
     const unseen = this.#looks.filter((look) => this.#debts.has(look.name) && !open.includes(look));
     const words = [
       ...open.filter(({ readBytes }) => readBytes > 0).map(copyWords),
@@ -67,10 +66,10 @@ export class Copies {
     const { links, plan } = this.context;
     const name = formatAddress(address);
     const say = (missing: string | null): Look => ({ name, missing, readBytes: 0, sizeBytes: 0 });
-    if (this.absent.has(name)) return say(null);
+    if (this.absences.names.has(name)) return say(null);
     try {
       const info = infoFields(await links.text(address, 'INFO', 'replication'));
-      this.#since.delete(name);
+      this.absences.answered(address);
       if (info.get('role') !== 'slave') return say(`${name} is no replica yet`);
       const followed = { host: info.get('master_host') ?? '', port: numberIn(info, 'master_port') };
       if (!sameAddress(followed, plan.target)) return say(`${name} follows ${formatAddress(followed)}`);
@@ -79,17 +78,8 @@ export class Copies {
       const sizeBytes = numberIn(info, 'master_sync_total_bytes');
       return { name, missing: `${name} copies the new master`, readBytes, sizeBytes: sizeBytes > 0 ? sizeBytes : await this.#estimate() };
     } catch (fault) {
-      return say(await this.#whyNoAnswer(address, fault));
+      return say((await this.absences.isGivenUp(address)) ? null : messageOf(fault));
     }
-  }
-
-  async #whyNoAnswer(address: Address, fault: unknown): Promise<string | null> {
-    const name = formatAddress(address);
-    const startMs = this.#since.get(name) ?? performance.now();
-    this.#since.set(name, startMs);
-    if (performance.now() - startMs <= ABSENT_LIMIT_MS || (await this.context.links.isAlive(address))) return messageOf(fault);
-    this.absent.add(name);
-    return null;
   }
 
   async #estimate(): Promise<number> {

@@ -72,8 +72,8 @@ export async function settle(context: Context): Promise<Facts> {
   }, () => copies.progress()));
   // Nobody will copy the target any more. What is left is decided by who is the master (decide.ts).
   if (successor !== null) throw fail(`${formatAddress(successor)} has become the master meanwhile`);
-  const { absent } = copies;
-  for (const name of absent) problems.push(`${name} does not answer: when it is back, the sentinels make it follow and copy`);
+  const absent = copies.absences.names;
+  problems.push(...copies.absences.problems());
   await context.probe.stop();
   await attempt(() => checkMarker(context, nodes.filter((address) => !absent.has(formatAddress(address)))));
   // Kept (for a day) as long as somebody has to be looked at again.

@@ -14,6 +14,7 @@ import { beginDrain, describeClients, drainRound, parseClients } from '../drain-
 import { countWrites, infoFields, numberIn } from '../fields.js';
 import { OWN_NAME, Refusal } from '../links.js';
 import type { Facts } from '../move-state.js';
+import { Absences } from './absences.js';
 
 /** Longer than an election, and than three hello periods for the others to get ready. */
 const COMMAND_LIMIT_MS = 30_000;
@@ -236,11 +237,14 @@ export async function abort(context: Context): Promise<Facts> {
   }
   const problems: string[] = [];
   // The target's copy sets replica-read-only: what is put back after it stays.
-  await waitUntil(context, plan.resyncTimeoutMs, 200, () => whyDebts(context)).catch((fault: unknown) => void problems.push(messageOf(fault)));
-  return { problems };
-}
-
-export async function whyDebts({ group, plan }: Context): Promise<string | null> {
-  const debts = await group.debts(plan.sentinels);
-  return debts.size === 0 ? null : `${[...debts].join(', ')} still copies in full`;
+  const absences = new Absences(context.links);
+  const whyNotCopied = async (): Promise<string | null> => {
+    const debts = await context.group.debts(plan.sentinels);
+    if (debts.size === 0) return null;
+    const isThere = await context.links.isAlive(plan.target);
+    if (isThere) absences.answered(plan.target);
+    return !isThere && (await absences.isGivenUp(plan.target)) ? null : `${[...debts].join(', ')} still copies in full`;
+  };
+  await waitUntil(context, plan.resyncTimeoutMs, 200, whyNotCopied).catch((fault: unknown) => void problems.push(messageOf(fault)));
+  return { problems: [...problems, ...absences.problems()] };
 }
