@@ -11,6 +11,8 @@ import { SilentLab } from './silent-lab.js';
 const site = new SilentLab();
 /** A client that came in the window. */
 let late: { readonly redis: Redis; readonly write: Promise<string> } | null = null;
+/** Another one, that asked DNS alone, and how often its connection has ended. */
+let pooled: { readonly redis: Redis; ends: number } | null = null;
 let [original, target, other]: RedisNode[] = [];
 
 const words = ({ address }: RedisNode): string => `${address.host} ${address.port}`;
@@ -62,6 +64,11 @@ describe('prepare and done', () => {
     expect(textOf(await ask(original!, 'SET', 'late', 'original'))).toBe('OK');
     await waitFor('the late write at the target', 5_000, async () => textOf(await ask(target!, 'GET', 'late')) === 'original');
     expect(await site.onAll('window')).toEqual([null, 'target', null]);
+    const { host, port } = target!.address;
+    const redis = new Redis({ host, port, protocol: 2 });
+    pooled = { redis, ends: 0 };
+    redis.on('close', () => void pooled!.ends++);
+    expect(await redis.set('pooled', 'window')).toBe('OK');
   });
 
   test('ioredis in Sentinel mode checks ROLE: it does not take the target before done', async () => {
@@ -114,6 +121,9 @@ describe('prepare and done', () => {
     expect(await late!.write).toBe('OK');
     late!.redis.disconnect();
     expect(textOf(await ask(target!, 'GET', 'ioredis'))).toBe('arrived');
+    // Whoever came in the window stays where it is.
+    expect([await pooled!.redis.set('pooled', 'done'), pooled!.ends]).toEqual(['OK', 0]);
+    pooled!.redis.disconnect();
     expect(await site.onAll('window')).toEqual(['target', 'target', 'target']);
     expect(await site.onAll('late')).toEqual(['original', 'original', 'original']);
     // More than two only where a busy leader was taken for dead.

@@ -9,6 +9,7 @@ import type { Millis } from '../../time.js';
 import type { RespValue } from '../wire/resp-value.js';
 import { sameNode } from './hosts.js';
 import { commandName, send } from './instance.js';
+import { LIMITS } from './limits.js';
 import { requestInfo } from './monitor.js';
 import { sendReplicaOf } from './reconfigure.js';
 import { isOtherHistory, replicationIdOf } from './replication-id.js';
@@ -21,7 +22,6 @@ const POLL_MS = 5;
 /** A question without an answer is put again after this. */
 const REPEAT_POLL_MS = 100;
 const PAUSE_RENEW_MS = 1_000;
-const LONG_PAUSE_MS = 30_000;
 const DEFAULT_MAX_PAUSE_MS = 5_000;
 /** Before Redis 6.2 there is no CLIENT PAUSE … WRITE; its INFO has no master_failover_state either. */
 const NEEDED_LINE = 'master_failover_state:';
@@ -117,8 +117,8 @@ export function pause(turn: Turn, master: Master, failover: Failover, wantedMs: 
  * The long pause, to be asked for as often as the promotion is tried: sent once, and again when half of it is over. True when it was.
  */
 export function prolong(turn: Turn, master: Master, failover: Failover): boolean {
-  const isInForce = failover.lastPauseLengthMs === LONG_PAUSE_MS && turn.now < failover.lastPauseMs + LONG_PAUSE_MS / 2;
-  if (!isInForce) pause(turn, master, failover, LONG_PAUSE_MS);
+  const isInForce = failover.lastPauseLengthMs === LIMITS.longestHoldMs && turn.now < failover.lastPauseMs + LIMITS.longestHoldMs / 2;
+  if (!isInForce) pause(turn, master, failover, LIMITS.longestHoldMs);
   return !isInForce;
 }
 

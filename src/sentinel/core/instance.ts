@@ -23,6 +23,7 @@ function createLink(owner: InstanceRef, now: Millis): Link {
     command: null,
     pubsub: null,
     pending: 0,
+    outdated: 0,
     lastAvailableMs: now,
     actPingMs: now,
     lastPingMs: NEVER_CONNECTED,
@@ -140,6 +141,7 @@ export function createReplica(state: SentinelState, master: Master, address: Nod
     announced: true,
     reconf: 'none',
     reconfSentMs: now,
+    heldUntilMs: 0 as Millis,
   };
   master.replicas.set(key, replica);
   return replica;
@@ -219,11 +221,44 @@ export function restartLink(turn: Turn, link: Link): void {
   link.lastCommandTryMs = link.lastPubsubTryMs = 0 as Millis;
 }
 
+/** The connections to one node, between two records of it. */
+export interface Ends {
+  readonly address: NodeAddress;
+  readonly command: Connection;
+  readonly pubsub: Connection | null;
+  readonly pending: number;
+}
+
+/** Takes the connections off an instance that has a command connection; they must be handed over or closed. */
+export function takeEnds(instance: Master | Replica): Ends {
+  const { link, address } = instance;
+  const ends = { address, command: must(link.command, 'the ends of a connected instance'), pubsub: link.pubsub, pending: link.pending };
+  link.command = link.pubsub = null;
+  link.pending = link.outdated = 0;
+  return ends;
+}
+
+/** Gives connections to a record that has none. What is still unanswered on them was asked for another record, and is heard by none. */
+export function handOver(state: SentinelState, { link }: Master | Replica, { command, pubsub, pending }: Ends): void {
+  link.command = command;
+  link.pubsub = pubsub;
+  link.pending = link.outdated = pending;
+  state.connections.set(command.id, { link, channel: 'command' });
+  if (pubsub !== null) state.connections.set(pubsub.id, { link, channel: 'pubsub' });
+}
+
+export function closeEnds(turn: Turn, { command, pubsub }: Ends): void {
+  for (const connection of pubsub === null ? [command] : [command, pubsub]) {
+    turn.effects.push({ kind: 'close', connection: connection.id });
+    turn.state.connections.delete(connection.id);
+  }
+}
+
 /** The outside already lost the connection. */
 export function forgetConnection(state: SentinelState, connection: Connection): void {
   const owner = must(state.connections.get(connection.id), 'a link holds a connection that the state does not know');
   owner.link[owner.channel] = null;
-  if (owner.channel === 'command') owner.link.pending = 0;
+  if (owner.channel === 'command') owner.link.pending = owner.link.outdated = 0;
   state.connections.delete(connection.id);
 }
 

@@ -61,6 +61,12 @@ export const LIMITS = {
   promotionPollMs: 50,
   /** Epochs beyond this are refused: nobody gets there by elections, and counting on from it must stay exact (2^53 is the end). */
   maxEpoch: 2 ** 52,
+  /** A connection that was cut is opened again after this: who cuts all of a node's cuts them twice within some 50 ms. */
+  reconnectDelayMs: 100,
+  /** So long behind a switch its leader is still at work on the nodes and opens their connections again at once. */
+  afterSwitchMs: 1_000,
+  /** The longest CLIENT PAUSE that any sentinel sends. */
+  longestHoldMs: 30_000,
   /** The core wants to be woken at least this often, so that a jump of the clock is seen (TILT). */
   maxSleepMs: 500,
 } as const;

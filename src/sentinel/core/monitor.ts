@@ -12,7 +12,7 @@ import { formatHello } from '../wire/hello.js';
 import type { RespValue } from '../wire/resp-value.js';
 import { commandName, openConnection, send, sendOn } from './instance.js';
 import { LIMITS } from './limits.js';
-import type { Instance, Link, Master, Replica, SentinelState } from './state.js';
+import type { ChannelKind, Instance, Link, Master, Replica, SentinelState } from './state.js';
 import { announcedHost, currentMasterAddress, isDisconnected, refOf } from './state.js';
 import type { Turn } from './turn.js';
 import { masterOf } from './turn.js';
@@ -33,6 +33,37 @@ export function reconnectDueMs(state: SentinelState, instance: Instance): Millis
   const { link } = instance;
   const tried = [link.command === null ? link.lastCommandTryMs : NEVER, lacksPubsub(instance) ? link.lastPubsubTryMs : NEVER];
   return addMs(Math.min(...tried) as Millis, state.tunables.pingPeriodMs);
+}
+
+/**
+ * A connection that had been up for a while was cut: it is opened again in a moment, not at once, by whoever does not lead a move on the node.
+ *
+ * Divergence D99: stock opens it at once the first time, and after a second the next time. A move cuts all connections of a node twice
+ * within some 50 ms, while clients look for the new master.
+ */
+export function delayReconnect(turn: Turn, instance: Instance, channel: ChannelKind, sinceMs: Millis): void {
+  const { link } = instance;
+  const { pingPeriodMs: periodMs } = turn.state.tunables;
+  const delayMs = Math.min(LIMITS.reconnectDelayMs, instance.downAfterMs / 4, periodMs);
+  const isLeader = leadsMove(turn, instance);
+  const livedMs = turn.now - sinceMs;
+  if (livedMs >= (isLeader ? delayMs : periodMs)) {
+    const triedMs = addMs(turn.now, (isLeader ? 0 : delayMs) - periodMs);
+    if (channel === 'command') link.lastCommandTryMs = triedMs;
+    else link.lastPubsubTryMs = triedMs;
+  }
+  // Its silence counts from now, not from its last answer; with one connection left it can still say that it lives.
+  if (channel === 'command') link.actPingMs ??= turn.now;
+  else ping(turn, instance);
+}
+
+/** It has a failover of the node's master in hand, or has ended one a moment ago. */
+function leadsMove({ state, now }: Turn, instance: Instance): boolean {
+  const master = masterOf(state, instance);
+  if (master === undefined || instance.kind === 'sentinel') return false;
+  const { failover, published } = master;
+  if (failover !== null) return failover.state !== 'wait_start';
+  return published.role === 'leader' && now < published.sinceMs + LIMITS.afterSwitchMs;
 }
 
 const lacksPubsub = (instance: Instance): boolean => instance.kind !== 'sentinel' && instance.link.pubsub === null;
@@ -123,7 +154,8 @@ export function infoDueMs(state: SentinelState, instance: Instance): Millis {
 export function publishDueMs(state: SentinelState, instance: Instance): Millis {
   if (isThrottled(instance) || isOriginalOfMove(instance)) return NEVER;
   const periodMs = state.tunables.publishPeriodMs;
-  return Math.max(instance.lastPublishMs + periodMs, instance.lastPublishSentMs + retryMs(state, periodMs)) as Millis;
+  const heldMs = instance.kind === 'replica' ? instance.heldUntilMs : 0;
+  return Math.max(heldMs, instance.lastPublishMs + periodMs, instance.lastPublishSentMs + retryMs(state, periodMs)) as Millis;
 }
 
 /** INFO, PING and PUBLISH, each when due, in stock's order. */

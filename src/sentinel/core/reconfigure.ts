@@ -12,8 +12,11 @@ import { announcedHost } from './state.js';
 import type { Turn } from './turn.js';
 import { masterOf } from './turn.js';
 
-/** REPLICAOF `target`, or NO ONE for null; false when there is no connection to send it on, or the node is not ours to move. */
-export function sendReplicaOf(turn: Turn, instance: Instance, target: NodeAddress | null): boolean {
+/**
+ * REPLICAOF `target`, or NO ONE for null; false when there is no connection to send it on, or the node is not ours to move.
+ * `keepClients`: those that are on the node were sent there by the configuration that is being made.
+ */
+export function sendReplicaOf(turn: Turn, instance: Instance, target: NodeAddress | null, keepClients = false): boolean {
   const { state } = turn;
   const master = masterOf(state, instance);
   if (instance.kind === 'replica' && master !== undefined && isForeign(master, instance)) return false;
@@ -25,8 +28,7 @@ export function sendReplicaOf(turn: Turn, instance: Instance, target: NodeAddres
     [name('SLAVEOF'), host, port],
     [name('CONFIG'), 'REWRITE'],
     // Clients must not stay on a node whose role changes. Ours and other sentinels' links are cut too and come back.
-    [name('CLIENT'), 'KILL', 'TYPE', 'normal'],
-    [name('CLIENT'), 'KILL', 'TYPE', 'pubsub'],
+    ...(keepClients ? [] : ['normal', 'pubsub'].map((type) => [name('CLIENT'), 'KILL', 'TYPE', type])),
     [name('EXEC')],
   ];
   return transaction.every((argv) => send(turn, instance, argv));
@@ -45,9 +47,15 @@ export function saysMaster(replica: Readonly<Replica>, now: Millis): boolean {
   return replica.roleReported === 'master' && isFreshlyHeard(replica, now);
 }
 
-/** Tells the one that this failover chose to lead; false as for sendReplicaOf. */
+/**
+ * Tells the one that this failover chose to lead; false as for sendReplicaOf.
+ *
+ * Divergence D98: the target of a silent failover keeps its clients. They came in the window, by the very address that stays; stock's
+ * transaction would cut all of them, to find the same node again.
+ */
 export function orderToLead(turn: Turn, failover: Failover, replica: Replica): boolean {
-  if (!sendReplicaOf(turn, replica, null)) return false;
+  const silent = masterOf(turn.state, replica)?.silent ?? null;
+  if (!sendReplicaOf(turn, replica, null, silent?.effective === true && silent.target === replica.key)) return false;
   failover.orderedOn = replica.link.command?.id ?? null;
   return true;
 }

@@ -117,6 +117,7 @@ function noteReplication(turn: Turn, node: Master | Replica, report: InfoReport)
   }
   if (masterLinkStatus !== null) node.masterLinkUp = masterLinkStatus === 'up';
   if (node.kind !== 'replica') return;
+  node.heldUntilMs = 0 as Millis;
   node.priority = report.replicaPriority ?? node.priority;
   node.replOffset = report.replicaReplOffset ?? node.replOffset;
   node.announced = report.replicaAnnounced ?? node.announced;

@@ -47,6 +47,8 @@ export interface Link {
   pubsub: Connection | null;
   /** Commands sent and not answered on the command connection. */
   pending: number;
+  /** How many of them were asked on behalf of a record that is gone (switch-master.ts): the next so many replies are nobody's. */
+  outdated: number;
   lastAvailableMs: Millis;
   /** When the oldest unanswered PING was sent; null when an acceptable answer came. */
   actPingMs: Millis | null;
@@ -118,6 +120,8 @@ export interface Replica extends DataNode {
   announced: boolean;
   reconf: ReconfStage;
   reconfSentMs: Millis;
+  /** It was the master, and may be held by CLIENT PAUSE until then unless it says that it follows: what waits behind a PUBLISH would wait, too. */
+  heldUntilMs: Millis;
 }
 
 export interface Peer extends InstanceBase {

@@ -16,7 +16,7 @@ import { applyResolved } from './hosts.js';
 import { addressee, closeLink, forgetConnection } from './instance.js';
 import type { Input } from './input.js';
 import { LIMITS } from './limits.js';
-import { applyPingReply, applyPublishReply } from './monitor.js';
+import { applyPingReply, applyPublishReply, delayReconnect } from './monitor.js';
 import { passDueMs, passOver } from './pass.js';
 import { applyInfo, applyRole } from './refresh.js';
 import type { Instance, SentinelState } from './state.js';
@@ -98,18 +98,27 @@ function connectionDown(turn: Turn, id: number, reason: string): void {
   const connection = end?.link[end.channel] ?? null;
   if (end === undefined || connection === null) return;
   forgetConnection(turn.state, connection);
+  const wasUp = connection.localIp !== null;
   for (const owner of end.link.owners) {
     touch(turn, owner.master);
     const instance = addressee(turn.state, { kind: 'ping', instance: owner });
+    if (instance === undefined) continue;
     const event = end.channel === 'command' ? '-cmd-link-reconnection' : '-pubsub-link-reconnection';
-    if (instance !== undefined) announce(turn, 'debug', event, instance, `#${reason}`);
+    announce(turn, 'debug', event, instance, `#${reason}`);
+    if (wasUp) delayReconnect(turn, instance, end.channel, connection.sinceMs);
   }
 }
 
 function applyReply(turn: Turn, input: Extract<Input, { kind: 'reply' }>): void {
   const end = turn.state.connections.get(input.connection);
   if (end === undefined) return;
-  if (end.channel === 'command') end.link.pending = Math.max(0, end.link.pending - 1);
+  if (end.channel === 'command') {
+    end.link.pending = Math.max(0, end.link.pending - 1);
+    if (end.link.outdated > 0) {
+      end.link.outdated--;
+      return;
+    }
+  }
   const instance = addressee(turn.state, input.tag);
   // The record may be gone, or live on with another link: then the answer is about somebody else.
   if (instance === undefined || instance.link !== end.link) return;

@@ -5,9 +5,14 @@
  */
 import { must } from '../../assert.js';
 import type { Millis } from '../../time.js';
+import { addMs } from '../../time.js';
+import { silentForMs } from './down.js';
 import { sameNode } from './hosts.js';
-import { closeLink, createReplica, instancesOf, releaseLink } from './instance.js';
-import type { Instance, Master, NodeAddress } from './state.js';
+import type { Ends } from './instance.js';
+import { closeEnds, closeLink, createReplica, handOver, instancesOf, releaseLink, takeEnds } from './instance.js';
+import { LIMITS } from './limits.js';
+import { ping, requestInfo } from './monitor.js';
+import type { Instance, Master, NodeAddress, Replica, SentinelState } from './state.js';
 import { announcedHost, promotedReplica } from './state.js';
 import type { Turn } from './turn.js';
 import { announce, announceText, persist, touch } from './turn.js';
@@ -25,11 +30,18 @@ export function announceSwitch(turn: Turn, master: Master, host: string, port: n
   announceText(turn, 'warning', '+switch-master', `${master.name} ${old} ${host} ${port}`, master);
 }
 
-/** The master is at `target` now: everything about the old node is forgotten, the old node becomes a replica (4.10). */
+/**
+ * The master is at `target` now: everything about the old node is forgotten, the old node becomes a replica (4.10).
+ *
+ * Divergence D97: connections to nodes that answer are kept, and asked at once. Stock closes and opens all of them, in the very moment
+ * in which clients look for the new master.
+ */
 export function switchAddress(turn: Turn, master: Master, target: NodeAddress): void {
   const nodes = [...[...master.replicas.values()].map((replica) => replica.address), master.address];
   const replicas = nodes.filter((address) => !sameNode(address, target));
   const foreign = [...master.caution.foreign];
+  const former = master.address;
+  const ends = [master, ...master.replicas.values()].filter((node) => isAnswering(turn.state, node, turn.now)).map(takeEnds);
   resetMaster(turn, master, true);
   forgetCaution(master);
   master.address = target;
@@ -37,11 +49,33 @@ export function switchAddress(turn: Turn, master: Master, target: NodeAddress): 
   master.lastOdownMs = null;
   for (const address of replicas) {
     const replica = createReplica(turn.state, master, address, turn.now);
-    if (replica !== null) announce(turn, 'notice', '+slave', replica);
+    if (replica === null) continue;
+    announce(turn, 'notice', '+slave', replica);
+    if (sameNode(address, former)) replica.heldUntilMs = addMs(turn.now, LIMITS.longestHoldMs);
   }
+  goOn(turn, [master, ...master.replicas.values()], ends);
   // Whose they are has not changed with our master.
   for (const [key, owner] of foreign) if (master.replicas.has(key)) master.caution.foreign.set(key, owner);
   persist(turn);
+}
+
+/** Up, and owing no answer for longer than it takes to give one. */
+function isAnswering({ tunables }: SentinelState, node: Master | Replica, now: Millis): boolean {
+  return node.sdownSinceMs === null && (node.link.command?.localIp ?? null) !== null && silentForMs(node, now) < tunables.pingPeriodMs;
+}
+
+/** The new records of nodes whose connections were kept ask on them who they are now. */
+function goOn(turn: Turn, nodes: readonly (Master | Replica)[], kept: readonly Ends[]): void {
+  for (const ends of kept) {
+    const node = nodes.find(({ address }) => address.ip === ends.address.ip && address.port === ends.address.port);
+    if (node === undefined || node.link.command !== null) {
+      closeEnds(turn, ends);
+      continue;
+    }
+    handOver(turn.state, node, ends);
+    ping(turn, node);
+    requestInfo(turn, node);
+  }
 }
 
 /**

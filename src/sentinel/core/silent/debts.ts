@@ -142,7 +142,7 @@ function isCopying(state: SentinelState, master: Master, replica: Replica, debt:
     return IN_PROGRESS.test(replica.infoText ?? '') || now - (debt.sentMs === 0 ? debt.sinceMs : debt.sentMs) < master.failoverTimeoutMs;
   }
   if (debt.sentMs !== 0) return now - debt.sentMs < REPEAT_MS;
-  return debt.formerMaster && !isDisconnected(replica) && now - debt.sinceMs < master.failoverTimeoutMs;
+  return debt.formerMaster && replica.link.command !== null && now - debt.sinceMs < master.failoverTimeoutMs;
 }
 
 /**
@@ -178,7 +178,7 @@ export function debtsDueMs(state: SentinelState, master: Master, now: Millis): M
   let due: number = NEVER;
   for (const [key, debt] of master.debts) {
     const replica = master.replicas.get(key);
-    if (replica === undefined || isDisconnected(replica) || !isUnderUs(state, master, replica, now)) continue;
+    if (replica === undefined || !isUnderUs(state, master, replica, now)) continue;
     due = Math.min(due, hasPlace(state, master, debt, now) ? payableMs(state, master, replica, debt) : moveDueMs(state, master, replica, debt));
   }
   for (const peer of payers(master)) due = Math.min(due, payerAskDueMs(state, master, peer));
@@ -215,7 +215,7 @@ export function payDebts(turn: Turn, master: Master): void {
 
 /** The last report is of the node before, and its successor's would come an INFO period later: the debtors lose their master meanwhile. */
 function askWhoItIs(turn: Turn, master: Master): void {
-  if (master.runId === '' && master.infoSentMs === 0 && !isDisconnected(master)) requestInfo(turn, master);
+  if (master.runId === '' && master.infoSentMs === 0 && master.link.command !== null) requestInfo(turn, master);
 }
 
 function settle(turn: Turn, master: Master, replica: Replica): void {
@@ -277,7 +277,7 @@ function follows(state: SentinelState, address: NodeAddress, replica: Replica): 
 
 /** One MULTI: follow, leave (a new replication id), follow; clients cut; a pause of the move lifted. */
 function sendForcedResync(turn: Turn, master: Master, replica: Replica, debt: ResyncDebt): boolean {
-  if (isDisconnected(replica)) return false;
+  if (replica.link.command === null) return false;
   const { state } = turn;
   const name = (word: string): string => commandName(state, replica, word);
   const follow = [name('SLAVEOF'), announcedHost(state.settings, master.address), String(master.address.port)];
