@@ -42,9 +42,10 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
   const { targetAddress } = master.silent;
   const creditor = [...master.replicas.values(), master].find((node) => sameNode(node.address, address));
   const epoch = master.configEpoch;
-  // After a done, or a failover to the target: everybody else. After an abort: the target alone has foreign writes.
-  const others = [...master.replicas.values()].filter((replica) => !isForeign(master, replica)).map((replica) => replica.address);
-  const debtors = kind === 'done' ? [master.address, ...others] : [targetAddress];
+  // After a done, or a failover to the target: everybody else. After an abort the target has foreign writes, and who may have copied it.
+  const others = [...master.replicas.values()].filter((replica) => !isForeign(master, replica));
+  const below = kind === 'done' ? others : nodesBelow(turn.state, targetAddress, others);
+  const debtors = [kind === 'done' ? master.address : targetAddress, ...below.map((replica) => replica.address)];
   // Older debts that are not paid yet stay: an abort asks less of the others than a done before it. Nobody was asked about them in the window.
   for (const debt of master.debts.values()) debt.sinceMs = turn.now;
   for (const debtor of debtors) {
@@ -52,9 +53,26 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
     const key = formatAddress({ host: announcedHost(turn.state.settings, debtor) || debtor.host, port: debtor.port });
     master.debts.set(key, {
       ...{ epoch, creditor: creditor?.runId ?? '', sinceMs: turn.now },
-      ...{ sentMs: 0 as Millis, executedMs: 0 as Millis, awayMs: 0 as Millis, movedMs: 0 as Millis, formerMaster: debtor === master.address, readOnly: kind === 'abort' },
+      ...{ sentMs: 0 as Millis, executedMs: 0 as Millis, awayMs: 0 as Millis, movedMs: 0 as Millis, formerMaster: debtor === master.address },
+      readOnly: kind === 'abort' && debtor === targetAddress,
     });
   }
+}
+
+/** Whether it follows the target of a window, or somebody that does. */
+export function isBelowTarget(state: SentinelState, master: Master, replica: Replica): boolean {
+  return master.silent !== null && nodesBelow(state, master.silent.targetAddress, [...master.replicas.values()]).includes(replica);
+}
+
+/** Who follows `top`, or somebody that does: in the window it copied what is there, or may have; nothing that it says tells which. */
+function nodesBelow(state: SentinelState, top: NodeAddress, replicas: readonly Replica[]): Replica[] {
+  const below = new Set<Replica>();
+  for (let before = -1; before < below.size; ) {
+    before = below.size;
+    const above = [top, ...[...below].map((replica) => replica.address)];
+    for (const replica of replicas) if (above.some((address) => follows(state, address, replica))) below.add(replica);
+  }
+  return [...below].filter((replica) => !sameNode(replica.address, top));
 }
 
 /** A copy that was asked of another process says nothing: the debt starts again when the master restarted, or is another node. */
