@@ -70,6 +70,8 @@ export class World implements HostWatcher, NodeWatcher {
   readonly strictness: 'strict' | 'fair' | 'loose';
   readonly startMs = START_MS;
   readonly #groups = new Map<string, string>();
+  /** REMOVEs whose `-monitor` waits in a sentinel's queue, by sentinel and group. */
+  readonly #removals = new Map<string, number>();
   #lastValue = 0;
 
   constructor(
@@ -87,9 +89,10 @@ export class World implements HostWatcher, NodeWatcher {
     this.#addSentinels(draw.fork());
     this.#addWriters(draw.fork());
     const groupOf = (ip: string): string | null => this.groupOf(ip);
+    const isPast = (host: SentinelHost, group: string): boolean => (this.#removals.get(`${host.name}/${group}`) ?? 0) > 0;
     this.checkers = [
-      new OneConfiguration(this), new EpochsNeverFall(groupOf), new OneLeader(this), new OneVote(groupOf), new OwnNodes(groupOf),
-      new SavedBeforeSpoken(groupOf), new NoBusyLoop(),
+      new OneConfiguration(this), new EpochsNeverFall(groupOf, isPast), new OneLeader(this), new OneVote(groupOf, isPast), new OwnNodes(groupOf),
+      new SavedBeforeSpoken(groupOf, isPast), new NoBusyLoop(),
       new SilentEnds(this), new TargetPromoted(this), new NoLostWrite(this), new WritesHeld(this),
       new OdownNeedsQuorum(this), new PromotionFinished(this), new SilentVotes(this), new CopiesInTurn(this),
     ];
@@ -261,8 +264,18 @@ export class World implements HostWatcher, NodeWatcher {
 
   stepped(host: SentinelHost, input: Input, effects: readonly Effect[]): void {
     this.steps++;
-    for (const effect of effects) if (effect.kind === 'event' && effect.name === '-monitor') this.forgot(host, masterInEvent(effect));
+    for (const effect of effects) if (effect.kind === 'event' && effect.name === '-monitor') this.#removed(host, masterInEvent(effect));
     for (const checker of this.#watchSteps) heed(checker, checker.stepped?.(host, input, effects));
+  }
+
+  #removed(host: SentinelHost, group: string): void {
+    this.#countRemoval(host, group, 1);
+    this.forgot(host, group);
+  }
+
+  #countRemoval(host: SentinelHost, group: string, by: 1 | -1): void {
+    const key = `${host.name}/${group}`;
+    this.#removals.set(key, (this.#removals.get(key) ?? 0) + by);
   }
 
   routed(host: SentinelHost, master: string, route: Route | null): void {
@@ -270,6 +283,7 @@ export class World implements HostWatcher, NodeWatcher {
   }
 
   carriedOut(host: SentinelHost, effect: Effect): void {
+    if (effect.kind === 'event' && effect.name === '-monitor') this.#countRemoval(host, masterInEvent(effect), -1);
     if (effect.kind === 'event' && effect.level !== 'debug') this.trace.add(host.name, `${effect.name} ${effect.payload}`);
     else if (effect.kind === 'log' && effect.level !== 'debug') this.trace.add(host.name, `# ${effect.text}`);
     else if (effect.kind === 'send' && effect.argv[0] === 'SENTINEL') this.trace.add(host.name, effect.argv.join(' '));
@@ -290,6 +304,7 @@ export class World implements HostWatcher, NodeWatcher {
 
   started(host: SentinelHost, conf: LoadedConf): void {
     this.trace.add(host.name, 'process starts');
+    for (const { name } of this.options.groups) this.#removals.delete(`${host.name}/${name}`);
     this.#judge((checker) => checker.started?.(host, conf));
   }
 
