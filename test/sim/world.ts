@@ -70,6 +70,8 @@ export class World implements HostWatcher, NodeWatcher {
   readonly strictness: 'strict' | 'fair' | 'loose';
   readonly startMs = START_MS;
   readonly #groups = new Map<string, string>();
+  /** The highest configEpoch there was when an operator made a replica writable. */
+  readonly #writableSince = new Map<RedisNode, number>();
   /** REMOVEs whose `-monitor` waits in a sentinel's queue, by sentinel and group. */
   readonly #removals = new Map<string, number>();
   #lastValue = 0;
@@ -114,13 +116,24 @@ export class World implements HostWatcher, NodeWatcher {
     });
   }
 
-  /** Clients are sent to a writable replica, or are on their way: what others write there by mistake is no business of ours. */
+  /**
+   * Clients are sent to a writable replica, or are on their way: what others write there by mistake is no business of ours. Nor is what they
+   * write because the operator has made it writable for the next window, and a sentinel that is cut off has not heard of the last one's end.
+   */
   #isTargetOfSomebody(node: RedisNode): boolean {
     const group = this.groupOf(node.machine.ip) ?? '';
+    const sinceEpoch = this.#writableSince.get(node) ?? 0;
     return this.hosts.some((host) => {
       const silent = host.machine.isPaused ? null : (host.state?.masters.get(group)?.silent ?? null);
-      return silent !== null && this.nodeAt(silent.targetAddress) === node;
+      return silent !== null && silent.doneEpoch > sinceEpoch && this.nodeAt(silent.targetAddress) === node;
     });
+  }
+
+  /** By an operator, before a prepare. */
+  makeWritable(node: RedisNode): void {
+    node.isReadOnly = node.master === null;
+    const group = this.groupOf(node.machine.ip) ?? '';
+    this.#writableSince.set(node, Math.max(0, ...this.hosts.map((host) => host.state?.masters.get(group)?.configEpoch ?? 0)));
   }
 
   #addSentinels(draw: Draw): void {
@@ -186,12 +199,30 @@ export class World implements HostWatcher, NodeWatcher {
     });
   }
 
-  /** A node that follows nobody we know, and that no sentinel remembers: it can't be found again. */
-  get hasUnknownNode(): boolean {
-    if (!this.isForgetful) return false;
-    const known = new Set(this.hosts.flatMap((host) => [...(host.state?.masters.values() ?? [])].flatMap((master) =>
-      [master, ...master.replicas.values()].map(({ address }) => address.ip))));
-    return this.nodes.some(({ machine }) => !known.has(machine.ip));
+  /**
+   * What was forgotten can't be found again: the group has fallen apart. Who knows the same node meets there by hellos, and a master names
+   * its replicas; nothing else leads on.
+   */
+  get isTornApart(): boolean {
+    return this.isForgetful && this.options.groups.some(({ name }) => !this.#hangsTogether(name));
+  }
+
+  #hangsTogether(group: string): boolean {
+    const nodes = this.nodesIn(group);
+    const known = this.hosts.flatMap(({ machine, state }) => {
+      const master = state?.masters.get(group);
+      const instances = master === undefined ? [] : [master, ...master.replicas.values(), ...master.peers.values()];
+      return instances.map(({ address }) => [machine.ip, address.ip] as const);
+    });
+    const heads = new Set(this.hosts.map(({ state }) => state?.masters.get(group)?.address.ip));
+    const listed = nodes.flatMap(({ machine, master }) => (master === null || !heads.has(master.host) ? [] : [[machine.ip, master.host] as const]));
+    const pairs = [...known, ...listed];
+    const reached = new Set([nodes[0]?.machine.ip ?? '']);
+    for (let before = 0; before < reached.size; ) {
+      before = reached.size;
+      for (const [left, right] of pairs) if (reached.has(left) || reached.has(right)) reached.add(left).add(right);
+    }
+    return [...nodes, ...this.hosts].every(({ machine }) => reached.has(machine.ip));
   }
 
   start(): void {
