@@ -39,13 +39,13 @@ const IN_PROGRESS = /^master_sync_in_progress:1/m;
 /** Notes who owes what under the configuration (`address`) that ends a silent state. */
 export function createDebts(turn: Turn, master: Master, address: NodeAddress, kind: 'done' | 'abort'): void {
   if (!silentSettings(master).fullResync || master.silent === null) return;
-  const { targetAddress } = master.silent;
+  noteBelow(turn.state, master);
+  const { targetAddress, below } = master.silent;
   const creditor = [...master.replicas.values(), master].find((node) => sameNode(node.address, address));
   const epoch = master.configEpoch;
   // After a done, or a failover to the target: everybody else. After an abort the target has foreign writes, and who may have copied it.
-  const others = [...master.replicas.values()].filter((replica) => !isForeign(master, replica));
-  const below = kind === 'done' ? others : nodesBelow(turn.state, targetAddress, others);
-  const debtors = [kind === 'done' ? master.address : targetAddress, ...below.map((replica) => replica.address)];
+  const replicas = [...master.replicas.values()].filter((replica) => !isForeign(master, replica) && (kind === 'done' || below.has(replica.key)));
+  const debtors = [kind === 'done' ? master.address : targetAddress, ...replicas.map((replica) => replica.address)];
   // Older debts that are not paid yet stay: an abort asks less of the others than a done before it. Nobody was asked about them in the window.
   for (const debt of master.debts.values()) debt.sinceMs = turn.now;
   for (const debtor of debtors) {
@@ -59,20 +59,19 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
   }
 }
 
-/** Whether it follows the target of a window, or somebody that does. */
-export function isBelowTarget(state: SentinelState, master: Master, replica: Replica): boolean {
-  return master.silent !== null && nodesBelow(state, master.silent.targetAddress, [...master.replicas.values()]).includes(replica);
-}
-
-/** Who follows `top`, or somebody that does: in the window it copied what is there, or may have; nothing that it says tells which. */
-function nodesBelow(state: SentinelState, top: NodeAddress, replicas: readonly Replica[]): Replica[] {
-  const below = new Set<Replica>();
-  for (let before = -1; before < below.size; ) {
-    before = below.size;
-    const above = [top, ...[...below].map((replica) => replica.address)];
-    for (const replica of replicas) if (above.some((address) => follows(state, address, replica))) below.add(replica);
+/**
+ * Notes who follows the target of a window, or somebody that does: it copies what is there, or may, and nothing that it says later tells. A
+ * peer that knows nothing of the window re-points it meanwhile.
+ */
+export function noteBelow(state: SentinelState, { silent, replicas }: Master): void {
+  if (silent === null) return;
+  for (let before = -1; before < silent.below.size; ) {
+    before = silent.below.size;
+    const above = [silent.targetAddress, ...[...silent.below].flatMap((key) => replicas.get(key)?.address ?? [])];
+    for (const replica of replicas.values()) {
+      if (replica.key !== silent.target && above.some((address) => follows(state, address, replica))) silent.below.add(replica.key);
+    }
   }
-  return [...below].filter((replica) => !sameNode(replica.address, top));
 }
 
 /** A copy that was asked of another process says nothing: the debt starts again when the master restarted, or is another node. */
