@@ -200,7 +200,7 @@ export class Deeds {
 
   #say({ who, words, prepares }: Of<'say'>, onReply: (reply: RespValue) => void): void {
     const host = this.world.hostNamed(who);
-    if (prepares !== null) this.world.nodeNamed(prepares).isReadOnly = this.world.nodeNamed(prepares).master === null;
+    if (prepares !== null) this.world.makeWritable(this.world.nodeNamed(prepares));
     host.machine.deliver(() => {
       if (!host.isRunning) return;
       this.world.trace.add('op', `${who} ${words.join(' ')}`);

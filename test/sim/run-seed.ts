@@ -104,7 +104,7 @@ function awaitConvergence(world: World, limitMs: number, when: string, steadyMs:
     agreedSinceMs = agreed ? (agreedSinceMs ?? clock.nowMs) : null;
     if (agreedSinceMs !== null && clock.nowMs - agreedSinceMs >= steadyMs) return;
   }
-  if (world.hasUnknownNode) throw new Accepted('a node is forgotten by all');
+  if (world.isTornApart) throw new Accepted('what was forgotten can not be found again');
   if (world.isConfigurationLost) throw new Accepted('nobody knows the last configuration any more');
   const states = world.hosts.map((host) => `${host.name}: ${host.state === null ? 'dead' : world.core.describe(host.state)}`);
   throw new Violation(['I9 not converged', `${when} in ${limitMs} ms:`, ...whyNotConverged(world), ...states].join('\n'));

@@ -70,6 +70,10 @@ export class World implements HostWatcher, NodeWatcher {
   readonly strictness: 'strict' | 'fair' | 'loose';
   readonly startMs = START_MS;
   readonly #groups = new Map<string, string>();
+  /** The highest configEpoch there was when an operator made a replica writable. */
+  readonly #writableSince = new Map<RedisNode, number>();
+  /** REMOVEs whose `-monitor` waits in a sentinel's queue, by sentinel and group. */
+  readonly #removals = new Map<string, number>();
   #lastValue = 0;
 
   constructor(
@@ -87,9 +91,10 @@ export class World implements HostWatcher, NodeWatcher {
     this.#addSentinels(draw.fork());
     this.#addWriters(draw.fork());
     const groupOf = (ip: string): string | null => this.groupOf(ip);
+    const isPast = (host: SentinelHost, group: string): boolean => (this.#removals.get(`${host.name}/${group}`) ?? 0) > 0;
     this.checkers = [
-      new OneConfiguration(this), new EpochsNeverFall(groupOf), new OneLeader(this), new OneVote(groupOf), new OwnNodes(groupOf),
-      new SavedBeforeSpoken(groupOf), new NoBusyLoop(),
+      new OneConfiguration(this), new EpochsNeverFall(groupOf, isPast), new OneLeader(this), new OneVote(groupOf, isPast), new OwnNodes(groupOf),
+      new SavedBeforeSpoken(groupOf, isPast), new NoBusyLoop(),
       new SilentEnds(this), new TargetPromoted(this), new NoLostWrite(this), new WritesHeld(this),
       new OdownNeedsQuorum(this), new PromotionFinished(this), new SilentVotes(this), new CopiesInTurn(this),
     ];
@@ -111,13 +116,24 @@ export class World implements HostWatcher, NodeWatcher {
     });
   }
 
-  /** Clients are sent to a writable replica, or are on their way: what others write there by mistake is no business of ours. */
+  /**
+   * Clients are sent to a writable replica, or are on their way: what others write there by mistake is no business of ours. Nor is what they
+   * write because the operator has made it writable for the next window, and a sentinel that is cut off has not heard of the last one's end.
+   */
   #isTargetOfSomebody(node: RedisNode): boolean {
     const group = this.groupOf(node.machine.ip) ?? '';
+    const sinceEpoch = this.#writableSince.get(node) ?? 0;
     return this.hosts.some((host) => {
       const silent = host.machine.isPaused ? null : (host.state?.masters.get(group)?.silent ?? null);
-      return silent !== null && this.nodeAt(silent.targetAddress) === node;
+      return silent !== null && silent.doneEpoch > sinceEpoch && this.nodeAt(silent.targetAddress) === node;
     });
+  }
+
+  /** By an operator, before a prepare. */
+  makeWritable(node: RedisNode): void {
+    node.isReadOnly = node.master === null;
+    const group = this.groupOf(node.machine.ip) ?? '';
+    this.#writableSince.set(node, Math.max(0, ...this.hosts.map((host) => host.state?.masters.get(group)?.configEpoch ?? 0)));
   }
 
   #addSentinels(draw: Draw): void {
@@ -183,12 +199,30 @@ export class World implements HostWatcher, NodeWatcher {
     });
   }
 
-  /** A node that follows nobody we know, and that no sentinel remembers: it can't be found again. */
-  get hasUnknownNode(): boolean {
-    if (!this.isForgetful) return false;
-    const known = new Set(this.hosts.flatMap((host) => [...(host.state?.masters.values() ?? [])].flatMap((master) =>
-      [master, ...master.replicas.values()].map(({ address }) => address.ip))));
-    return this.nodes.some(({ machine }) => !known.has(machine.ip));
+  /**
+   * What was forgotten can't be found again: the group has fallen apart. Who knows the same node meets there by hellos, and a master names
+   * its replicas; nothing else leads on.
+   */
+  get isTornApart(): boolean {
+    return this.isForgetful && this.options.groups.some(({ name }) => !this.#hangsTogether(name));
+  }
+
+  #hangsTogether(group: string): boolean {
+    const nodes = this.nodesIn(group);
+    const known = this.hosts.flatMap(({ machine, state }) => {
+      const master = state?.masters.get(group);
+      const instances = master === undefined ? [] : [master, ...master.replicas.values(), ...master.peers.values()];
+      return instances.map(({ address }) => [machine.ip, address.ip] as const);
+    });
+    const heads = new Set(this.hosts.map(({ state }) => state?.masters.get(group)?.address.ip));
+    const listed = nodes.flatMap(({ machine, master }) => (master === null || !heads.has(master.host) ? [] : [[machine.ip, master.host] as const]));
+    const pairs = [...known, ...listed];
+    const reached = new Set([nodes[0]?.machine.ip ?? '']);
+    for (let before = 0; before < reached.size; ) {
+      before = reached.size;
+      for (const [left, right] of pairs) if (reached.has(left) || reached.has(right)) reached.add(left).add(right);
+    }
+    return [...nodes, ...this.hosts].every(({ machine }) => reached.has(machine.ip));
   }
 
   start(): void {
@@ -261,8 +295,18 @@ export class World implements HostWatcher, NodeWatcher {
 
   stepped(host: SentinelHost, input: Input, effects: readonly Effect[]): void {
     this.steps++;
-    for (const effect of effects) if (effect.kind === 'event' && effect.name === '-monitor') this.forgot(host, masterInEvent(effect));
+    for (const effect of effects) if (effect.kind === 'event' && effect.name === '-monitor') this.#removed(host, masterInEvent(effect));
     for (const checker of this.#watchSteps) heed(checker, checker.stepped?.(host, input, effects));
+  }
+
+  #removed(host: SentinelHost, group: string): void {
+    this.#countRemoval(host, group, 1);
+    this.forgot(host, group);
+  }
+
+  #countRemoval(host: SentinelHost, group: string, by: 1 | -1): void {
+    const key = `${host.name}/${group}`;
+    this.#removals.set(key, (this.#removals.get(key) ?? 0) + by);
   }
 
   routed(host: SentinelHost, master: string, route: Route | null): void {
@@ -270,6 +314,7 @@ export class World implements HostWatcher, NodeWatcher {
   }
 
   carriedOut(host: SentinelHost, effect: Effect): void {
+    if (effect.kind === 'event' && effect.name === '-monitor') this.#countRemoval(host, masterInEvent(effect), -1);
     if (effect.kind === 'event' && effect.level !== 'debug') this.trace.add(host.name, `${effect.name} ${effect.payload}`);
     else if (effect.kind === 'log' && effect.level !== 'debug') this.trace.add(host.name, `# ${effect.text}`);
     else if (effect.kind === 'send' && effect.argv[0] === 'SENTINEL') this.trace.add(host.name, effect.argv.join(' '));
@@ -290,6 +335,7 @@ export class World implements HostWatcher, NodeWatcher {
 
   started(host: SentinelHost, conf: LoadedConf): void {
     this.trace.add(host.name, 'process starts');
+    for (const { name } of this.options.groups) this.#removals.delete(`${host.name}/${name}`);
     this.#judge((checker) => checker.started?.(host, conf));
   }
 

@@ -7,7 +7,7 @@ import { AgentError, messageOf } from '../../errors.js';
 import type { Address } from '../../sentinel/wire/address.js';
 import { formatAddress, sameAddress } from '../../sentinel/wire/address.js';
 import type { Context } from '../context.js';
-import { checkSignal, fail, waitUntil } from '../context.js';
+import { allNodes, checkSignal, fail, waitUntil } from '../context.js';
 import type { World } from '../decide.js';
 import type { ClientLine, DrainMemory } from '../drain-rules.js';
 import { beginDrain, describeClients, drainRound, parseClients } from '../drain-rules.js';
@@ -239,11 +239,14 @@ export async function abort(context: Context): Promise<Facts> {
   // The target's copy sets replica-read-only: what is put back after it stays.
   const absences = new Absences(context.links);
   const whyNotCopied = async (): Promise<string | null> => {
-    const debts = await context.group.debts(plan.sentinels);
-    if (debts.size === 0) return null;
-    const isThere = await context.links.isAlive(plan.target);
-    if (isThere) absences.answered(plan.target);
-    return !isThere && (await absences.isGivenUp(plan.target)) ? null : `${[...debts].join(', ')} still copies in full`;
+    const open: string[] = [];
+    for (const name of await context.group.debts(plan.sentinels)) {
+      const address = allNodes(plan).find((each) => formatAddress(each) === name) ?? plan.target;
+      const isThere = await context.links.isAlive(address);
+      if (isThere) absences.answered(address);
+      if (isThere || !(await absences.isGivenUp(address))) open.push(name);
+    }
+    return open.length === 0 ? null : `${open.join(', ')} still copies in full`;
   };
   await waitUntil(context, plan.resyncTimeoutMs, 200, whyNotCopied).catch((fault: unknown) => void problems.push(messageOf(fault)));
   return { problems: [...problems, ...absences.problems()] };

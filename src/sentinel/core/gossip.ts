@@ -153,8 +153,9 @@ function dropOutdatedFailover(turn: Turn, master: Master): void {
 }
 
 function notePublished(turn: Turn, master: Master, teller: Peer, before: NodeAddress, phase: 'failover' | 'aborted'): void {
-  // Our vote knows who made it; the teller may only pass it on.
-  master.published.leaderId = master.leaderEpoch === master.configEpoch && master.leader !== null ? master.leader : teller.runId;
+  // Our vote knows who made it, the teller may only pass it on. But one for ourselves was not enough, or it would be our configuration.
+  const leader = master.leaderEpoch === master.configEpoch && master.leader !== turn.state.myId ? master.leader : null;
+  master.published.leaderId = leader ?? teller.runId;
   master.published.role = 'observer';
   master.published.previous = before;
   master.published.previousRunId = master.runId;

@@ -17,7 +17,7 @@ import { makeAddress, sameHost } from './hosts.js';
 import { createReplica } from './instance.js';
 import { requestInfo } from './monitor.js';
 import { sendReplicaOf } from './reconfigure.js';
-import { followInDebt } from './silent/debts.js';
+import { followInDebt, noteBelow } from './silent/debts.js';
 import { isOtherHistory, replicationIdOf } from './replication-id.js';
 import { silentSettings } from './silent/settings.js';
 import type { Master, Replica } from './state.js';
@@ -37,6 +37,7 @@ export function applyInfo(turn: Turn, node: Master | Replica, text: string, aske
   node.infoRefreshMs = turn.now;
   node.infoAskedMs = askedMs;
   noteRole(turn, node, report.role);
+  noteBelow(turn.state, master);
   noteOtherHistory(turn, node, idBefore);
   beCareful(turn, node, report);
   if (turn.state.tiltSinceMs === null) act(turn, master, node);
@@ -189,6 +190,8 @@ function convertToReplica(turn: Turn, master: Master, replica: Replica): void {
 function fixMaster(turn: Turn, master: Master, replica: Replica): void {
   const { masterHost, masterPort } = replica;
   if (!silentSettings(master).autoRevert || master.silent?.target === replica.key) return;
+  // Who may have copied the target of a window would not lose its writes by that. It is sent where it belongs when the window ends.
+  if (master.silent?.below.has(replica.key) === true) return;
   if (masterHost === null || (masterPort === master.address.port && sameHost(turn.state, master.address, masterHost))) return;
   const graceMs = master.failoverTimeoutMs;
   if (!looksSane(turn, master) || !noDownFor(replica, graceMs, turn.now)) return;

@@ -293,6 +293,8 @@ export interface SilentState {
   taint: string | null;
   /** REPLICAOF NO ONE may have been sent to the target. */
   donePending: boolean;
+  /** Keys of replicas that were seen below the target since the state began: they may have copied it. */
+  readonly below: Set<string>;
   /** Since when the target says that it is a master. */
   promotedSinceMs: Millis | null;
   /** The client of the prepare, until it is effective or time is up. */

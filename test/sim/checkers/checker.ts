@@ -39,6 +39,12 @@ export interface Checker {
 /** Maps a node's `ip:port` to the name of its master's group. */
 export type GroupOf = (ip: string) => string | null;
 
+/**
+ * Whether what a sentinel says of a master at this instant was decided before it was told to REMOVE that one, and only waited for its disk:
+ * it is true, no file knows of it, and it binds nobody, since the operator wanted it forgotten.
+ */
+export type IsPast = (host: SentinelHost, group: string) => boolean;
+
 /** A vote as an answer to is-master-down-by-addr tells it. */
 export interface SpokenVote {
   readonly group: string;

@@ -7,7 +7,7 @@ import { parseHello } from '../../../src/sentinel/wire/hello.js';
 import type { LoadedConf } from '../../../src/sentinel/wire/sentinel-conf.js';
 import type { RespValue } from '../../../src/sentinel/wire/resp-value.js';
 import type { SentinelHost } from '../sentinel-host.js';
-import type { Checker, GroupOf, Verdict } from './checker.js';
+import type { Checker, GroupOf, IsPast, Verdict } from './checker.js';
 import { spokenVote } from './checker.js';
 
 /** Highest values so far: `current`, `config <master>`, `leader <master>`. */
@@ -26,7 +26,7 @@ export class EpochsNeverFall implements Checker {
   /** On disk or said aloud, over all lives. */
   readonly #bound = new Map<string, Heights>();
 
-  constructor(readonly groupOf: GroupOf) {}
+  constructor(readonly groupOf: GroupOf, readonly isPast: IsPast) {}
 
   started(host: SentinelHost, conf: LoadedConf): Verdict {
     this.#living.set(host.name, { current: 0, masters: new Map() });
@@ -70,7 +70,10 @@ export class EpochsNeverFall implements Checker {
   }
 
   saved(host: SentinelHost, conf: LoadedConf): Verdict {
-    for (const [what, value] of heightsOfConf(conf)) this.#bind(host, what, value);
+    for (const [what, value] of heightsOfConf(conf)) {
+      const [, group] = what.split(' ');
+      if (group === undefined || !this.isPast(host, group)) this.#bind(host, what, value);
+    }
     return null;
   }
 
@@ -79,13 +82,13 @@ export class EpochsNeverFall implements Checker {
     const hello = parseHello(effect.argv[2] ?? '');
     if (hello === null) return `${host.name} published something that is no hello: ${effect.argv[2]}`;
     this.#bind(host, 'current', hello.currentEpoch);
-    this.#bind(host, `config ${hello.masterName}`, hello.configEpoch);
+    if (!this.isPast(host, hello.masterName)) this.#bind(host, `config ${hello.masterName}`, hello.configEpoch);
     return null;
   }
 
   replied(host: SentinelHost, argv: readonly string[], value: RespValue): Verdict {
     const vote = spokenVote(this.groupOf, argv, value);
-    if (vote !== null) this.#bind(host, `leader ${vote.group}`, vote.epoch);
+    if (vote !== null && !this.isPast(host, vote.group)) this.#bind(host, `leader ${vote.group}`, vote.epoch);
     return null;
   }
 

@@ -5,7 +5,7 @@
 import type { Effect, Input } from '../../../src/sentinel/index.js';
 import type { RespValue } from '../../../src/sentinel/wire/resp-value.js';
 import type { SentinelHost } from '../sentinel-host.js';
-import type { Checker, GroupOf, SpokenVote, Verdict } from './checker.js';
+import type { Checker, GroupOf, IsPast, SpokenVote, Verdict } from './checker.js';
 import { mastersOf, spokenVote } from './checker.js';
 
 export class OneVote implements Checker {
@@ -13,7 +13,7 @@ export class OneVote implements Checker {
   readonly #votes = new Map<string, string>();
   readonly #announced = new WeakMap<Effect, SpokenVote>();
 
-  constructor(readonly groupOf: GroupOf) {}
+  constructor(readonly groupOf: GroupOf, readonly isPast: IsPast) {}
 
   stepped(host: SentinelHost, _input: Input, effects: readonly Effect[]): Verdict {
     for (const effect of effects) {
@@ -41,6 +41,7 @@ export class OneVote implements Checker {
   }
 
   #count(host: SentinelHost, { group, leader, epoch }: SpokenVote): Verdict {
+    if (this.isPast(host, group)) return null;
     const key = `${host.name} ${group}/${epoch}`;
     const before = this.#votes.get(key) ?? leader;
     this.#votes.set(key, before);

@@ -7,17 +7,15 @@ import { parseHello } from '../../../src/sentinel/wire/hello.js';
 import type { LoadedConf } from '../../../src/sentinel/wire/sentinel-conf.js';
 import type { RespValue } from '../../../src/sentinel/wire/resp-value.js';
 import type { SentinelHost } from '../sentinel-host.js';
-import type { Checker, GroupOf, Verdict } from './checker.js';
+import type { Checker, GroupOf, IsPast, Verdict } from './checker.js';
 import { masterInEvent, spokenVote } from './checker.js';
 
 export class SavedBeforeSpoken implements Checker {
   readonly name = 'saved before spoken';
   readonly #files = new Map<string, LoadedConf>();
-  readonly #switchEpochs = new WeakMap<Effect, { epoch: number; removals: number }>();
-  /** How often each sentinel was told to forget each master: what it said of the earlier one is true, and not in its file. */
-  readonly #removals = new Map<string, number>();
+  readonly #switchEpochs = new WeakMap<Effect, number>();
 
-  constructor(readonly groupOf: GroupOf) {}
+  constructor(readonly groupOf: GroupOf, readonly isPast: IsPast) {}
 
   started(host: SentinelHost, conf: LoadedConf): Verdict {
     this.#files.set(host.name, conf);
@@ -29,19 +27,11 @@ export class SavedBeforeSpoken implements Checker {
     return null;
   }
 
-  forgot(host: SentinelHost, group: string | null): void {
-    if (group !== null) this.#removals.set(`${host.name}/${group}`, this.#removalsOf(host, group) + 1);
-  }
-
-  #removalsOf(host: SentinelHost, group: string): number {
-    return this.#removals.get(`${host.name}/${group}`) ?? 0;
-  }
-
   stepped(host: SentinelHost, _input: Input, effects: readonly Effect[]): Verdict {
     for (const effect of effects) {
       if (effect.kind !== 'event' || effect.name !== '+switch-master') continue;
       const group = masterInEvent(effect);
-      this.#switchEpochs.set(effect, { epoch: host.state?.masters.get(group)?.configEpoch ?? 0, removals: this.#removalsOf(host, group) });
+      this.#switchEpochs.set(effect, host.state?.masters.get(group)?.configEpoch ?? 0);
     }
     return null;
   }
@@ -49,8 +39,7 @@ export class SavedBeforeSpoken implements Checker {
   carriedOut(host: SentinelHost, effect: Effect): Verdict {
     if (effect.kind === 'event' && effect.name === '+switch-master') {
       const group = masterInEvent(effect);
-      const { epoch, removals } = this.#switchEpochs.get(effect) ?? { epoch: 0, removals: 0 };
-      return removals === this.#removalsOf(host, group) ? this.#need(host, `config ${group}`, epoch, '+switch-master') : null;
+      return this.#need(host, `config ${group}`, this.#switchEpochs.get(effect) ?? 0, '+switch-master');
     }
     if (effect.kind !== 'send') return null;
     const { argv } = effect;
@@ -70,6 +59,7 @@ export class SavedBeforeSpoken implements Checker {
     const file = this.#files.get(host.name);
     if (file === undefined || host.disk.lastWriteFailed) return null;
     const [kind, name] = what.split(' ');
+    if (name !== undefined && this.isPast(host, name)) return null;
     const master = file.masters.find((entry) => entry.name === name);
     const ofMaster = (kind === 'config' ? master?.configEpoch : master?.leaderEpoch) ?? 0;
     const saved = kind === 'current' ? file.globals.currentEpoch : ofMaster;

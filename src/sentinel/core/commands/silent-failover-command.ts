@@ -110,7 +110,8 @@ function whyNotPrepare(turn: Turn, master: Master, target: NodeAddress): string 
 
 function whyNotNow(turn: Turn, master: Master, target: NodeAddress): string | null {
   const { state, now } = turn;
-  if (master.silent?.effective === true && !sameNode(master.silent.targetAddress, target)) return 'ERR Failover is already in progress';
+  // Also while it is not effective here: somebody may find it so by what we said of it, and be the only one to send clients there.
+  if (master.silent !== null && !sameNode(master.silent.targetAddress, target)) return 'ERR Failover is already in progress';
   const other = [...state.masters.values()].some((each) => each !== master && (each.silent !== null || each.prepareRequest !== null));
   if (other || master.failover !== null || master.prepareRequest !== null) return 'ERR Failover is already in progress';
   const mayBeAtWork = hasUnansweredVote(state, master, state.myId, now) || hasOlderUnansweredVote(master, state.myId, 1, now);

@@ -67,6 +67,7 @@ function enter(turn: Turn, master: Master, target: NodeAddress, doneEpoch: Epoch
       sawAll: false,
       taint: null,
       donePending: false,
+      below: new Set(),
       promotedSinceMs: null,
       client: null,
       clientSinceMs: turn.now,

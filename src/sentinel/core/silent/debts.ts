@@ -39,12 +39,13 @@ const IN_PROGRESS = /^master_sync_in_progress:1/m;
 /** Notes who owes what under the configuration (`address`) that ends a silent state. */
 export function createDebts(turn: Turn, master: Master, address: NodeAddress, kind: 'done' | 'abort'): void {
   if (!silentSettings(master).fullResync || master.silent === null) return;
-  const { targetAddress } = master.silent;
+  noteBelow(turn.state, master);
+  const { targetAddress, below } = master.silent;
   const creditor = [...master.replicas.values(), master].find((node) => sameNode(node.address, address));
   const epoch = master.configEpoch;
-  // After a done, or a failover to the target: everybody else. After an abort: the target alone has foreign writes.
-  const others = [...master.replicas.values()].filter((replica) => !isForeign(master, replica)).map((replica) => replica.address);
-  const debtors = kind === 'done' ? [master.address, ...others] : [targetAddress];
+  // After a done, or a failover to the target: everybody else. After an abort the target has foreign writes, and who may have copied it.
+  const replicas = [...master.replicas.values()].filter((replica) => !isForeign(master, replica) && (kind === 'done' || below.has(replica.key)));
+  const debtors = [kind === 'done' ? master.address : targetAddress, ...replicas.map((replica) => replica.address)];
   // Older debts that are not paid yet stay: an abort asks less of the others than a done before it. Nobody was asked about them in the window.
   for (const debt of master.debts.values()) debt.sinceMs = turn.now;
   for (const debtor of debtors) {
@@ -52,8 +53,24 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
     const key = formatAddress({ host: announcedHost(turn.state.settings, debtor) || debtor.host, port: debtor.port });
     master.debts.set(key, {
       ...{ epoch, creditor: creditor?.runId ?? '', sinceMs: turn.now },
-      ...{ sentMs: 0 as Millis, executedMs: 0 as Millis, awayMs: 0 as Millis, movedMs: 0 as Millis, formerMaster: debtor === master.address, readOnly: kind === 'abort' },
+      ...{ sentMs: 0 as Millis, executedMs: 0 as Millis, awayMs: 0 as Millis, movedMs: 0 as Millis, formerMaster: debtor === master.address },
+      readOnly: kind === 'abort' && debtor === targetAddress,
     });
+  }
+}
+
+/**
+ * Notes who follows the target of a window, or somebody that does: it copies what is there, or may, and nothing that it says later tells. A
+ * peer that knows nothing of the window re-points it meanwhile.
+ */
+export function noteBelow(state: SentinelState, { silent, replicas }: Master): void {
+  if (silent === null) return;
+  for (let before = -1; before < silent.below.size; ) {
+    before = silent.below.size;
+    const above = [silent.targetAddress, ...[...silent.below].flatMap((key) => replicas.get(key)?.address ?? [])];
+    for (const replica of replicas.values()) {
+      if (replica.key !== silent.target && above.some((address) => follows(state, address, replica))) silent.below.add(replica.key);
+    }
   }
 }
 

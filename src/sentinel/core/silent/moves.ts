@@ -50,8 +50,8 @@ export function decideAsLeader(turn: Turn, master: Master, failover: Failover): 
   if (failover.purpose === 'prepare') {
     const target = must(failover.target, 'a prepare has a target');
     const { client } = failover;
-    // Clients were sent to another target while we asked for votes: that state stays until a configuration ends it.
-    if (master.silent?.effective === true && !sameNode(master.silent.targetAddress, target)) {
+    // We heard of another target while we asked for votes, and have said so: that state stays until a configuration ends it.
+    if (master.silent !== null && !sameNode(master.silent.targetAddress, target)) {
       giveUp(turn, master, 'ERR Failover is already in progress');
       return true;
     }

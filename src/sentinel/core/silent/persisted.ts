@@ -86,6 +86,7 @@ function restoreState(master: Master, words: string[], now: Millis): void {
     sawAll: false,
     taint: word(taint) || null,
     donePending: donePending === '1',
+    below: new Set(),
     promotedSinceMs: null,
     client: null,
     clientSinceMs: now,
