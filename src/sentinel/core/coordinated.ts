@@ -18,6 +18,9 @@ import { isDisconnected, promotedReplica, refOf } from './state.js';
 import type { Turn } from './turn.js';
 import { log } from './turn.js';
 
+/** Offsets are asked for this often: a replica in step has the last write within a millisecond, one that lags is not asked to death. */
+const QUICK_POLL_MS = 2;
+const QUICK_FOR_MS = 50;
 const POLL_MS = 5;
 /** A question without an answer is put again after this. */
 const REPEAT_POLL_MS = 100;
@@ -77,9 +80,10 @@ export function pollOffsets(turn: Turn, master: Master, failover: Failover, repl
   requestInfo(turn, replica);
 }
 
-export function pollDueMs({ lastPollMs }: Failover, replica: Replica | undefined): Millis {
+export function pollDueMs({ lastPollMs, stateSinceMs }: Failover, replica: Replica | undefined): Millis {
   const isAnswered = (replica?.infoRefreshMs ?? 0) >= lastPollMs;
-  return addMs(lastPollMs, isAnswered ? POLL_MS : REPEAT_POLL_MS);
+  const periodMs = lastPollMs < stateSinceMs + QUICK_FOR_MS ? QUICK_POLL_MS : POLL_MS;
+  return addMs(lastPollMs, isAnswered ? periodMs : REPEAT_POLL_MS);
 }
 
 /** Short pauses, each renewed long before it ends, so that writes stay held however short down-after is. */
