@@ -314,6 +314,8 @@ export interface ResyncDebt {
   executedMs: Millis;
   /** When it was last seen to follow with its link not up (0 = never): it was copying then. */
   awayMs: Millis;
+  /** When another node's debt was last seen paid (0 = never): somebody is at work. */
+  othersPaidMs: Millis;
   /** When we last told it to follow the new master until its turn comes (0 = never). */
   movedMs: Millis;
   sinceMs: Millis;

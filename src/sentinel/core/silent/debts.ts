@@ -53,7 +53,8 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
     const key = formatAddress({ host: announcedHost(turn.state.settings, debtor) || debtor.host, port: debtor.port });
     master.debts.set(key, {
       ...{ epoch, creditor: creditor?.runId ?? '', sinceMs: turn.now },
-      ...{ sentMs: 0 as Millis, executedMs: 0 as Millis, awayMs: 0 as Millis, movedMs: 0 as Millis, formerMaster: debtor === master.address },
+      ...{ sentMs: 0 as Millis, executedMs: 0 as Millis, awayMs: 0 as Millis, othersPaidMs: 0 as Millis, movedMs: 0 as Millis },
+      formerMaster: debtor === master.address,
       readOnly: kind === 'abort' && debtor === targetAddress,
     });
   }
@@ -96,8 +97,8 @@ function payerFromMs(state: SentinelState, master: Master, debt: ResyncDebt): Mi
   const heardMs = Math.max(debt.sinceMs, leader?.lastHelloMs ?? 0) as Millis;
   const rank = rankOf(master, state.myId);
   const takeoverMs = heardMs + state.tunables.publishPeriodMs * (3 + 2 * rank);
-  // As long as somebody copies, the others wait for their turn.
-  const movedMs = Math.max(debt.sinceMs, ...[...master.debts.values()].map(({ awayMs }) => awayMs));
+  // As long as somebody copies, the others wait for their turn. Who has just had its copy is no debtor any more.
+  const movedMs = Math.max(debt.sinceMs, debt.othersPaidMs, ...[...master.debts.values()].map(({ awayMs }) => awayMs));
   return Math.min(takeoverMs, movedMs + master.failoverTimeoutMs * (1 + rank)) as Millis;
 }
 
@@ -237,6 +238,7 @@ function askWhoItIs(turn: Turn, master: Master): void {
 
 function settle(turn: Turn, master: Master, replica: Replica): void {
   master.debts.delete(replica.key);
+  for (const debt of master.debts.values()) debt.othersPaidMs = turn.now;
   announce(turn, 'notice', '+slave-reconf-done', replica);
   persist(turn);
 }

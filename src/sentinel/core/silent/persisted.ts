@@ -57,7 +57,7 @@ export function restoreSilent(master: Master, now: Millis): void {
     const [key = '', epoch, readOnly] = debts.slice(at, at + 3);
     master.debts.set(key, {
       ...{ epoch: number(epoch) ?? 0, creditor: '', sentMs: millis(0), executedMs: millis(0), awayMs: millis(0), movedMs: millis(0), sinceMs: now },
-      ...{ formerMaster: false, readOnly: readOnly === '1' },
+      ...{ othersPaidMs: millis(0), formerMaster: false, readOnly: readOnly === '1' },
     });
   }
 }
