@@ -121,9 +121,23 @@ function open(turn: Turn, master: Master, { purpose, target, client, forced, coo
   const epoch = usable ? reserved : raiseEpoch(turn, master, lowest);
   master.candidacy = null;
   master.failover = {
-    ...{ state: 'wait_start', stateSinceMs: now, epoch, forced, promoted: null, lastPollMs: 0 as Millis, orderedOn: null },
-    ...{ purpose, target, client, lastPauseMs: 0 as Millis, pauseTaken: false, pauseRefused: null, heldOffset: null, coordinated },
-    ...{ heldUntilMs: 0 as Millis, lastPauseLengthMs: 0 },
+    state: 'wait_start',
+    stateSinceMs: now,
+    epoch,
+    forced,
+    purpose,
+    target,
+    client,
+    lastPauseMs: 0 as Millis,
+    pauseTaken: false,
+    heldUntilMs: 0 as Millis,
+    lastPauseLengthMs: 0,
+    pauseRefused: null,
+    heldOffset: null,
+    coordinated,
+    promoted: null,
+    lastPollMs: 0 as Millis,
+    orderedOn: null,
   };
   master.failoverStartMs = addMs(now, nextBelow(state.prng, LIMITS.startDesyncMs));
 }

@@ -9,7 +9,7 @@ import { formatAddress } from '../wire/address.js';
 import { newCaution } from './caution/caution.js';
 import type { ReplyTag } from './input.js';
 import { LIMITS } from './limits.js';
-import type { ChannelKind, Connection, DataNode, Instance, InstanceRef, Link, Master, NodeAddress, Peer, Replica, RunId } from './state.js';
+import type { ChannelKind, Connection, DataNode, Instance, InstanceRef, Link, Master, NodeAddress, Peer, PublishedView, Replica, RunId } from './state.js';
 import { announcedHost, lookUp, refOf } from './state.js';
 import type { SentinelState } from './state.js';
 import type { Turn } from './turn.js';
@@ -116,15 +116,27 @@ export function createMaster(state: SentinelState, seed: MasterSeed, now: Millis
     caution: newCaution(),
     peersChangedMs: now,
     nextPassMs: now,
-    published: {
-      ...{ confirmed: false, confirmedBy: new Set(), trusted: true, role: 'observer', phase: 'steady', sinceMs: now },
-      ...{ previous: null, previousRunId: '', previousReplicationId: null, leaderId: null },
-    },
+    published: newPublishedView(now),
     extraSettings: new Map(),
   };
   state.masters.set(master.name, master);
   state.touched.add(master.name);
   return master;
+}
+
+function newPublishedView(now: Millis): PublishedView {
+  return {
+    confirmed: false,
+    confirmedBy: new Set(),
+    trusted: true,
+    role: 'observer',
+    previous: null,
+    leaderId: null,
+    previousRunId: '',
+    previousReplicationId: null,
+    sinceMs: now,
+    phase: 'steady',
+  };
 }
 
 /** Adds a replica; null when that address is known already. */
@@ -151,10 +163,17 @@ export function createReplica(state: SentinelState, master: Master, address: Nod
 export function createPeer(state: SentinelState, master: Master, runId: RunId, address: NodeAddress, now: Millis): Peer {
   const ref: InstanceRef = { kind: 'sentinel', master: master.name, runId };
   const peer: Peer = {
-    ...bareInstance(ref, address, master.downAfterMs, now),
     kind: 'sentinel',
     master: master.name,
+    address,
     runId,
+    link: createLink(ref, now),
+    downAfterMs: master.downAfterMs,
+    sdownSinceMs: null,
+    lastSdownMs: null,
+    lastPublishMs: now,
+    lastPublishSentMs: NEVER_CONNECTED,
+    scriptKillSent: false,
     lastHelloMs: now,
     masterDown: false,
     lastMasterDownReplyMs: now,
