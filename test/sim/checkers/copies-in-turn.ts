@@ -7,6 +7,7 @@
  */
 import type { Effect, Input } from '../../../src/sentinel/index.js';
 import type { Address } from '../../../src/sentinel/wire/address.js';
+import { formatAddress } from '../../../src/sentinel/wire/address.js';
 import type { RedisNode } from '../redis-node.js';
 import type { SentinelHost } from '../sentinel-host.js';
 import type { World } from '../world.js';
@@ -21,8 +22,8 @@ export class CopiesInTurn implements Checker {
   readonly #made = new Map<string, string>();
   /** When a node was last told to lead. */
   readonly #leftMs = new Map<RedisNode, number>();
-  /** Nodes whose history was broken, and by whom, until their link is up. */
-  readonly #forced = new Map<RedisNode, string>();
+  /** Nodes whose history was broken, by whom, and whom they copy, until their link is up. */
+  readonly #forced = new Map<RedisNode, { readonly by: string; readonly of: string }>();
   readonly #isJudged: boolean;
 
   constructor(readonly world: World) {
@@ -57,7 +58,7 @@ export class CopiesInTurn implements Checker {
     const asked = this.#asked.get(key);
     if (asked === undefined || this.#leftMs.get(node) !== nowMs) return null;
     this.#leftMs.delete(node);
-    this.#forced.set(node, asked.by);
+    this.#forced.set(node, { by: asked.by, of: formatAddress(target) });
     const what = `${key} under ${asked.epoch}`;
     const before = this.#made.get(what);
     this.#made.set(what, asked.by);
@@ -65,14 +66,18 @@ export class CopiesInTurn implements Checker {
   }
 
   /**
-   * What a node copies for another reason is another matter: its first copy, or one of the master of before. So is what another sentinel asked
-   * for a moment ago: a leader sees that with its next INFO. And the former master waits for nobody.
+   * What a node copies for another reason is another matter: its first copy, or one of the master of before (while it loads that, nobody can
+   * tell it anything else). So is what another sentinel asked for a moment ago: a leader sees that with its next INFO. And the former master
+   * waits for nobody.
    */
   #judgeAtOnce(host: SentinelHost, group: string, key: string): Verdict {
     for (const node of this.#forced.keys()) if (node.linkUp || !node.isRunning) this.#forced.delete(node);
-    const copying = [...this.#forced].filter(([{ isSyncing, machine }, by]) => by === host.name && isSyncing && this.world.groupOf(machine.ip) === group);
+    const master = host.state?.masters.get(group);
+    const copying = [...this.#forced].filter(([{ isSyncing, machine }, { by, of }]) => {
+      return by === host.name && isSyncing && this.world.groupOf(machine.ip) === group && master !== undefined && of === formatAddress(master.address);
+    });
     const others = copying.map(([{ machine }]) => machine).filter(({ ip, port }) => `${ip}:${port}` !== key);
-    const parallelSyncs = host.state?.masters.get(group)?.parallelSyncs ?? 0;
+    const parallelSyncs = master?.parallelSyncs ?? 0;
     if (others.length < parallelSyncs) return null;
     return `${host.name} asks ${key} of ${group} for a copy beside ${others.map(({ name }) => name).join(' ')}; parallel-syncs ${parallelSyncs}`;
   }
