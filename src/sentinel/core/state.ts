@@ -384,8 +384,8 @@ export interface SentinelState {
   readonly prng: Prng;
   /** Of this process: silent failovers that became effective, and how they ended. */
   readonly silentCounters: { prepare: number; done: number; abort: number };
-  /** The file had no id of ours: a lost disk, or a new sentinel. */
-  readonly bornMs: Millis | null;
+  /** When our file had no id of ours, not longer than failover-timeout ago: a lost disk, or a new sentinel. */
+  bornMs: Millis | null;
   readonly simulate: { crashAfterElection: boolean; crashAfterPromotion: boolean };
   /** Which link and which end each living connection is. */
   readonly connections: Map<ConnectionId, { readonly link: Link; readonly channel: ChannelKind }>;

@@ -28,12 +28,14 @@ export class SilentVotes implements Checker {
   readonly #purposes = new Map<string, string>();
   readonly #endedAt = new Map<string, number>();
   readonly #bornMs = new Map<string, number>();
+  readonly #hadEpoch = new Set<string>();
   readonly #wereTold = new Set<string>();
 
   constructor(readonly world: World) {}
 
   forgot(host: SentinelHost, group: string | null): void {
-    if (group === null) this.#bornMs.set(host.name, Number.POSITIVE_INFINITY);
+    // Where it had heard of no epoch, it had neither voted nor known of a state: there was nothing to forget.
+    if (group === null && this.#hadEpoch.has(host.name)) this.#bornMs.set(host.name, Number.POSITIVE_INFINITY);
     else this.#wereTold.add(`${host.name}/${group}`);
     for (const key of this.#votes.keys()) {
       const [name, about] = key.split('/');
@@ -57,6 +59,7 @@ export class SilentVotes implements Checker {
       const verdict = effect.name === '+vote-for-leader' ? this.#vote(host, effect.payload) : effect.name === '+elected-leader' ? this.#elected(host, effect) : null;
       if (verdict !== null) return verdict;
     }
+    if ((host.state?.currentEpoch ?? 0) > 0) this.#hadEpoch.add(host.name);
     for (const master of mastersOf(host)) {
       const verdict = this.#look(host, master);
       if (verdict !== null) return verdict;

@@ -62,15 +62,17 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
 
 /**
  * Notes who follows the target of a window, or somebody that does: it copies what is there, or may, and nothing that it says later tells. A
- * peer that knows nothing of the window re-points it meanwhile.
+ * peer that knows nothing of the window re-points it meanwhile. A report from before an order of ours tells whom it followed then.
  */
-export function noteBelow(state: SentinelState, { silent, replicas }: Master): void {
+export function noteBelow(state: SentinelState, { silent, replicas, debts }: Master): void {
   if (silent === null) return;
+  const orderedMs = ({ key }: Replica): number => Math.max(debts.get(key)?.sentMs ?? 0, debts.get(key)?.movedMs ?? 0);
   for (let before = -1; before < silent.below.size; ) {
     before = silent.below.size;
     const above = [silent.targetAddress, ...[...silent.below].flatMap((key) => replicas.get(key)?.address ?? [])];
     for (const replica of replicas.values()) {
-      if (replica.key !== silent.target && above.some((address) => follows(state, address, replica))) silent.below.add(replica.key);
+      if (replica.key === silent.target || replica.infoAskedMs < orderedMs(replica)) continue;
+      if (above.some((address) => follows(state, address, replica))) silent.below.add(replica.key);
     }
   }
 }
