@@ -42,10 +42,12 @@ function shown(state: Readonly<SentinelState>, address: NodeAddress): Address {
 
 function replicasOf(state: Readonly<SentinelState>, master: Master): RouteReplica[] {
   const advertised = advertisedAddress(master);
-  return [...master.replicas.values()]
-    .filter((replica) => !sameNode(replica.address, advertised) && replica.announced && !isForeign(master, replica))
-    .map((replica) => ({ address: shown(state, replica.address), healthy: isHealthy(replica) }))
-    .sort((a, b) => (formatAddress(a.address) < formatAddress(b.address) ? -1 : 1));
+  const replicas: RouteReplica[] = [];
+  for (const replica of master.replicas.values()) {
+    if (sameNode(replica.address, advertised) || !replica.announced || isForeign(master, replica)) continue;
+    replicas.push({ address: shown(state, replica.address), healthy: isHealthy(replica) });
+  }
+  return replicas.sort((a, b) => (formatAddress(a.address) < formatAddress(b.address) ? -1 : 1));
 }
 
 function isHealthy(replica: Replica): boolean {

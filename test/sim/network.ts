@@ -195,11 +195,14 @@ export class Network {
       case 'end':
         return target.deliver(() => peer.end(packet.reason));
       case 'data':
-        return target.deliver(() => {
-          if (peer.state === 'closed') this.#reset(peer, from);
-          else peer.ear?.receive(packet.message);
-        });
+        if (!target.isPaused) return this.#receive(peer, from, packet.message);
+        return target.deliver(() => this.#receive(peer, from, packet.message));
     }
+  }
+
+  #receive(peer: Socket, from: Socket, message: Message): void {
+    if (peer.state === 'closed') this.#reset(peer, from);
+    else peer.ear?.receive(message);
   }
 
   /** The kernel accepts even while the process is stopped; without a process it refuses. */

@@ -115,7 +115,10 @@ export class SentinelHost {
     if (!this.machine.isUp) this.network.powerOn(this.machine);
     this.machine.accept = (socket) => this.#accept(socket);
     this.watcher.started(this, conf);
-    if (conf.globals.myId === null) this.#enqueue([{ kind: 'persist' }]);
+    if (conf.globals.myId === null) {
+      this.#enqueue({ kind: 'persist' });
+      this.#drain();
+    }
     this.input({ kind: 'start' });
   }
 
@@ -149,8 +152,9 @@ export class SentinelHost {
     const deadline = this.core.nextDeadline(this.state);
     if (!(deadline > now)) this.watcher.broken(this, `nextDeadline ${deadline - now} ms from now after ${input.kind}: a busy loop`);
     this.#setTimer(this.network.clock.nowMs + Math.max(1, Math.ceil(deadline - now)));
-    const routes = [...this.state.touched].flatMap((master) => this.#changedRoute(master));
-    this.#enqueue([...effects, ...routes]);
+    for (const effect of effects) this.#enqueue(effect);
+    for (const master of this.state.touched) this.#noteRoute(this.state, master);
+    this.#drain();
   }
 
   /** A command by an operator at this machine. */
@@ -173,18 +177,20 @@ export class SentinelHost {
     });
   }
 
-  #changedRoute(master: string): Queued['effect'][] {
-    const route = this.state === null ? null : this.core.projectRoute(this.state, master);
+  #noteRoute(state: SentinelState, master: string): void {
+    const route = this.core.projectRoute(state, master);
     const before = this.#routes.get(master);
-    if (route === null) return this.#routes.delete(master) ? [{ kind: 'route', master, route }] : [];
-    if (before !== undefined && sameRoute(before, route)) return [];
+    if (route === null) {
+      if (this.#routes.delete(master)) this.#enqueue({ kind: 'route', master, route });
+      return;
+    }
+    if (before !== undefined && sameRoute(before, route)) return;
     this.#routes.set(master, route);
-    return [{ kind: 'route', master, route }];
+    this.#enqueue({ kind: 'route', master, route });
   }
 
-  #enqueue(effects: readonly Queued['effect'][]): void {
-    for (const effect of effects) this.#queue.push({ effect, save: effect.kind === 'persist' ? ++this.#savesAsked : 0 });
-    this.#drain();
+  #enqueue(effect: Queued['effect']): void {
+    this.#queue.push({ effect, save: effect.kind === 'persist' ? ++this.#savesAsked : 0 });
   }
 
   #drain(): void {

@@ -75,7 +75,8 @@ function isOwnAddress(state: SentinelState, master: Master, address: NodeAddress
   if (address.port !== announcedPort(state)) return false;
   const { announceIp } = state.settings;
   if (announceIp !== null) return announceIp === address.ip || announceIp === address.host;
-  return [...instancesOf(master)].some(({ link }) => link.command?.localIp === address.ip);
+  for (const { link } of instancesOf(master)) if (link.command?.localIp === address.ip) return true;
+  return false;
 }
 
 function forgetPeer(turn: Turn, master: Master, peer: Peer): void {

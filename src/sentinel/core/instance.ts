@@ -9,7 +9,7 @@ import { formatAddress } from '../wire/address.js';
 import { newCaution } from './caution/caution.js';
 import type { ReplyTag } from './input.js';
 import { LIMITS } from './limits.js';
-import type { ChannelKind, Connection, DataNode, Instance, InstanceRef, Link, Master, NodeAddress, Peer, PublishedView, Replica, RunId } from './state.js';
+import type { ChannelKind, Connection, Instance, InstanceRef, Link, Master, NodeAddress, Peer, PublishedView, Replica, RunId } from './state.js';
 import { announcedHost, lookUp, refOf } from './state.js';
 import type { SentinelState } from './state.js';
 import type { Turn } from './turn.js';
@@ -35,28 +35,38 @@ function createLink(owner: InstanceRef, now: Millis): Link {
   };
 }
 
-function bareInstance(owner: InstanceRef, address: NodeAddress, downAfterMs: number, now: Millis) {
-  return {
-    address,
+/** What it takes to monitor a master; everything else starts at stock's defaults. */
+export interface MasterSeed {
+  readonly name: string;
+  readonly address: NodeAddress;
+  readonly quorum: number;
+}
+
+/**
+ * Adds a master to the state. The caller has checked that the name is free.
+ *
+ * Like the other records it is written out whole. The passes read little else, and of an object that is spread into another, engines
+ * lose the shape: reading one of its fields then means looking up a name in a table.
+ */
+export function createMaster(state: SentinelState, seed: MasterSeed, now: Millis): Master {
+  const { tunables } = state;
+  const master: Master = {
+    kind: 'master',
+    name: seed.name,
+    address: seed.address,
     runId: '',
-    link: createLink(owner, now),
-    downAfterMs,
+    link: createLink({ kind: 'master', master: seed.name }, now),
+    downAfterMs: tunables.defaultDownAfterMs,
     sdownSinceMs: null,
     lastSdownMs: null,
     lastPublishMs: now,
     lastPublishSentMs: NEVER_CONNECTED,
     scriptKillSent: false,
-  };
-}
-
-function bareDataNode(owner: InstanceRef, address: NodeAddress, downAfterMs: number, now: Millis): DataNode {
-  return {
-    ...bareInstance(owner, address, downAfterMs, now),
     infoRefreshMs: null,
     infoAskedMs: NEVER_CONNECTED,
     infoSentMs: NEVER_CONNECTED,
     infoText: null,
-    roleReported: owner.kind === 'replica' ? 'replica' : 'master',
+    roleReported: 'master',
     roleReportedMs: now,
     replicaConfChangeMs: now,
     rebootSinceMs: null,
@@ -68,23 +78,6 @@ function bareDataNode(owner: InstanceRef, address: NodeAddress, downAfterMs: num
     syncFull: null,
     readOnly: null,
     syncInProgress: false,
-  };
-}
-
-/** What it takes to monitor a master; everything else starts at stock's defaults. */
-export interface MasterSeed {
-  readonly name: string;
-  readonly address: NodeAddress;
-  readonly quorum: number;
-}
-
-/** Adds a master to the state. The caller has checked that the name is free. */
-export function createMaster(state: SentinelState, seed: MasterSeed, now: Millis): Master {
-  const { tunables } = state;
-  const master: Master = {
-    ...bareDataNode({ kind: 'master', master: seed.name }, seed.address, tunables.defaultDownAfterMs, now),
-    kind: 'master',
-    name: seed.name,
     quorum: seed.quorum,
     parallelSyncs: LIMITS.defaultParallelSyncs,
     failoverTimeoutMs: tunables.defaultFailoverTimeoutMs,
@@ -144,10 +137,34 @@ export function createReplica(state: SentinelState, master: Master, address: Nod
   const key = formatAddress({ host: announcedHost(state.settings, address) || address.host, port: address.port });
   if (master.replicas.has(key)) return null;
   const replica: Replica = {
-    ...bareDataNode({ kind: 'replica', master: master.name, key }, address, master.downAfterMs, now),
     kind: 'replica',
     key,
     master: master.name,
+    address,
+    runId: '',
+    link: createLink({ kind: 'replica', master: master.name, key }, now),
+    downAfterMs: master.downAfterMs,
+    sdownSinceMs: null,
+    lastSdownMs: null,
+    lastPublishMs: now,
+    lastPublishSentMs: NEVER_CONNECTED,
+    scriptKillSent: false,
+    infoRefreshMs: null,
+    infoAskedMs: NEVER_CONNECTED,
+    infoSentMs: NEVER_CONNECTED,
+    infoText: null,
+    roleReported: 'replica',
+    roleReportedMs: now,
+    replicaConfChangeMs: now,
+    rebootSinceMs: null,
+    masterHost: null,
+    masterPort: 0,
+    masterLinkUp: false,
+    masterLinkDownMs: 0,
+    masterReplOffset: null,
+    syncFull: null,
+    readOnly: null,
+    syncInProgress: false,
     priority: LIMITS.defaultReplicaPriority,
     replOffset: 0,
     announced: true,

@@ -9,8 +9,7 @@ import { takeFromReserve } from './caution/last-known.js';
 import { dropStaleLinks, judgeOdown, judgeSdown, sdownDueMs, staleLinkDueMs } from './down.js';
 import { askPeers, electionDueMs } from './election.js';
 import { advanceFailover, failoverDueMs, startFailoverIfNeeded } from './failover.js';
-import { instancesOf } from './instance.js';
-import { infoDueMs, pingDueMs, publishDueMs, reconnect, reconnectDueMs, sendPeriodicCommands } from './monitor.js';
+import { infoDueMs, NEVER, pingDueMs, publishDueMs, reconnect, reconnectDueMs, sendPeriodicCommands } from './monitor.js';
 import { prepareDueMs, resumePrepare } from './commands/silent-failover-command.js';
 import { effectiveDueMs, watchEffective } from './silent/consensus.js';
 import { debtsDueMs, payDebts } from './silent/debts.js';
@@ -45,6 +44,8 @@ function isFreshElection(turn: Turn, master: Master): boolean {
 }
 
 function handleInstance(turn: Turn, instance: Instance): void {
+  // As a rule nothing is due, and one look is cheaper than one per action. Who is down may be up again, which no deadline tells.
+  if (turn.now < instanceDueMs(turn.state, instance) && instance.sdownSinceMs === null) return;
   reconnect(turn, instance);
   sendPeriodicCommands(turn, instance);
   dropStaleLinks(turn, instance);
@@ -53,16 +54,18 @@ function handleInstance(turn: Turn, instance: Instance): void {
 
 /** When this master needs the next pass, if nothing happens before. May lie in the past: then at once. */
 export function passDueMs(state: SentinelState, master: Master, now: Millis): Millis {
-  const calm = state.tiltSinceMs === null;
-  let due = trustDueMs(state, master, now) as number;
-  for (const instance of instancesOf(master)) {
-    due = Math.min(due, reconnectDueMs(state, instance), infoDueMs(state, instance), pingDueMs(state, instance), publishDueMs(state, instance));
-    due = Math.min(due, staleLinkDueMs(state, instance));
-    if (calm) due = Math.min(due, sdownDueMs(state, instance));
-  }
-  if (calm) {
+  let due = Math.min(trustDueMs(state, master, now), instanceDueMs(state, master));
+  for (const replica of master.replicas.values()) due = Math.min(due, instanceDueMs(state, replica));
+  for (const peer of master.peers.values()) due = Math.min(due, instanceDueMs(state, peer));
+  if (state.tiltSinceMs === null) {
     due = Math.min(due, electionDueMs(state, master), failoverDueMs(state, master));
     due = Math.min(due, prepareDueMs(master), effectiveDueMs(state, master), watchDueMs(state, master), debtsDueMs(state, master, now));
   }
   return due as Millis;
+}
+
+function instanceDueMs(state: SentinelState, instance: Instance): number {
+  const sendMs = Math.min(infoDueMs(state, instance), pingDueMs(state, instance), publishDueMs(state, instance));
+  const linkMs = Math.min(reconnectDueMs(state, instance), staleLinkDueMs(state, instance));
+  return Math.min(sendMs, linkMs, state.tiltSinceMs === null ? sdownDueMs(state, instance) : NEVER);
 }

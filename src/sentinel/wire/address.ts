@@ -24,5 +24,5 @@ export function parseAddress(text: string): Address | null {
 
 /** Same port and same host; host names compare without case. */
 export function sameAddress(a: Address, b: Address): boolean {
-  return a.port === b.port && a.host.toLowerCase() === b.host.toLowerCase();
+  return a.port === b.port && (a.host === b.host || a.host.toLowerCase() === b.host.toLowerCase());
 }

@@ -12,6 +12,8 @@ const NAMED_ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '
 
 /** The arguments of a line; `[]` for an empty one, null for unbalanced quotes. */
 export function splitArgs(line: string): string[] | null {
+  // Without quotes and odd blanks, as nearly all lines are, an argument is what stands between blanks.
+  if (!/["'\v\f]/.test(line)) return line.match(/[^ \t\n\r]+/g) ?? [];
   const args: string[] = [];
   let at = 0;
   for (;;) {

@@ -45,11 +45,14 @@ export function parseHello(payload: string): Hello | null {
   const master = readAddress(field(5), field(6));
   const configEpoch = strtoull(field(7));
   if (sentinel === null || currentEpoch === null || master === null || configEpoch === null) return null;
-  const stock = { sentinel, runId: field(2), currentEpoch, masterName: field(4), master, configEpoch };
-  if (fields.length === STOCK_FIELDS) return { ...stock, silent: null };
-  const doneEpoch = strtoull(field(8));
-  const target = readAddress(field(9), field(10));
-  return doneEpoch === null || target === null ? null : { ...stock, silent: { doneEpoch, target } };
+  let silent: SilentHello | null = null;
+  if (fields.length === SILENT_FIELDS) {
+    const doneEpoch = strtoull(field(8));
+    const target = readAddress(field(9), field(10));
+    if (doneEpoch === null || target === null) return null;
+    silent = { doneEpoch, target };
+  }
+  return { sentinel, runId: field(2), currentEpoch, masterName: field(4), master, configEpoch, silent };
 }
 
 /** The line that {@link parseHello} reads. */

@@ -53,10 +53,11 @@ export class OneConfiguration implements Checker {
   }
 
   #isSeen(host: SentinelHost, master: Master, { ip, port }: NodeAddress): boolean {
-    const seen = this.#seen.get(host.name) ?? new Map<string, Seen>();
-    this.#seen.set(host.name, seen);
+    let seen = this.#seen.get(host.name);
+    if (seen === undefined) this.#seen.set(host.name, (seen = new Map<string, Seen>()));
     const { configEpoch, silent } = master;
-    const [doneEpoch, target] = [silent?.doneEpoch ?? 0, silent?.target ?? ''];
+    const doneEpoch = silent?.doneEpoch ?? 0;
+    const target = silent?.target ?? '';
     const last = seen.get(master.name);
     if (last?.configEpoch === configEpoch && last.ip === ip && last.port === port && last.doneEpoch === doneEpoch && last.target === target) return true;
     seen.set(master.name, { configEpoch, ip, port, doneEpoch, target });

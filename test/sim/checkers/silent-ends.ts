@@ -51,9 +51,8 @@ export class SilentEnds implements Checker {
   }
 
   #judgeEnds(host: SentinelHost, effects: readonly Effect[]): Verdict {
-    const ends = effects.filter((effect) => effect.kind === 'event' && /^.silent-failover-(?:done|abort)$/.test(effect.name));
-    for (const effect of ends) {
-      if (effect.kind !== 'event') continue;
+    for (const effect of effects) {
+      if (effect.kind !== 'event' || !/^.silent-failover-(?:done|abort)$/.test(effect.name)) continue;
       const master = host.state?.masters.get(masterInEvent(effect));
       const before = master === undefined ? undefined : this.#before.get(`${host.name}/${master.name}`);
       if (master === undefined || before === undefined) continue;
@@ -114,5 +113,7 @@ export class SilentEnds implements Checker {
 }
 
 function effectiveOf(host: SentinelHost): number {
-  return [...mastersOf(host)].filter(({ silent }) => silent?.effective === true).length;
+  let count = 0;
+  for (const { silent } of mastersOf(host)) if (silent?.effective === true) count++;
+  return count;
 }

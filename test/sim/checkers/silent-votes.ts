@@ -18,14 +18,19 @@ interface Vote {
   readonly atMs: number;
 }
 
+/** A master as a sentinel held it after its last turn; `hadState` null: not looked at since the start. */
+interface Glance {
+  hadState: boolean | null;
+  purpose: string;
+}
+
 export class SilentVotes implements Checker {
   readonly name = 'votes around a silent state';
   /** The last vote for each leader, by sentinel and group. */
   readonly #votes = new Map<string, Map<string, Vote>>();
   /** All votes; true: of who had the state. */
   readonly #cast = new Map<string, boolean>();
-  readonly #hadState = new Map<string, boolean>();
-  readonly #purposes = new Map<string, string>();
+  readonly #glances = new Map<SentinelHost, Map<string, Glance>>();
   readonly #endedAt = new Map<string, number>();
   readonly #bornMs = new Map<string, number>();
   readonly #hadEpoch = new Set<string>();
@@ -47,7 +52,7 @@ export class SilentVotes implements Checker {
     if (this.#bornMs.get(host.name) === Number.POSITIVE_INFINITY) this.#bornMs.set(host.name, this.world.clock.nowMs);
     for (const { name } of this.world.options.groups) {
       this.#endedAt.delete(`${host.name}/${name}`);
-      this.#hadState.delete(`${host.name}/${name}`);
+      this.#glanceAt(host, name).hadState = null;
       this.#votes.delete(`${host.name}/${name}`);
     }
     return null;
@@ -67,11 +72,21 @@ export class SilentVotes implements Checker {
     return null;
   }
 
+  #glanceAt(host: SentinelHost, name: string): Glance {
+    let glances = this.#glances.get(host);
+    if (glances === undefined) this.#glances.set(host, (glances = new Map<string, Glance>()));
+    let glance = glances.get(name);
+    if (glance === undefined) glances.set(name, (glance = { hadState: null, purpose: '' }));
+    return glance;
+  }
+
   #look(host: SentinelHost, master: Master): Verdict {
+    const last = this.#glanceAt(host, master.name);
+    const had = last.hadState;
+    last.hadState = master.silent !== null;
+    last.purpose = master.failover?.purpose ?? '';
+    if (had === last.hadState) return null;
     const key = `${host.name}/${master.name}`;
-    const had = this.#hadState.get(key);
-    this.#hadState.set(key, master.silent !== null);
-    this.#purposes.set(key, master.failover?.purpose ?? '');
     if (had === true && master.silent === null) this.#endedAt.set(key, master.configEpoch);
     if (master.silent === null || had !== false) return null;
     this.#endedAt.delete(key);
@@ -127,7 +142,7 @@ export class SilentVotes implements Checker {
   #elected(host: SentinelHost, effect: Extract<Effect, { kind: 'event' }>): Verdict {
     const name = masterInEvent(effect);
     const master = host.state?.masters.get(name);
-    if (master === undefined || this.#purposes.get(`${host.name}/${name}`) !== 'done' || master.peers.size !== this.world.hosts.length - 1) return null;
+    if (master === undefined || this.#glanceAt(host, name).purpose !== 'done' || master.peers.size !== this.world.hosts.length - 1) return null;
     const epoch = host.state?.currentEpoch ?? 0;
     // Who had voted before it heard of the state, and has it now, counts.
     const ready = this.world.hosts.filter((other) => {

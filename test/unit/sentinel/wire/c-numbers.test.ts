@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import fc from 'fast-check';
 import { atoi, strtoll, strtoull } from '../../../../src/sentinel/wire/c-numbers.js';
 
 const ROWS: readonly (readonly [text: string, int: number, long: number | null, unsigned: number | null])[] = [
@@ -24,4 +25,12 @@ const ROWS: readonly (readonly [text: string, int: number, long: number | null, 
 
 test.each(ROWS)('%.30j', (text, int, long, unsigned) => {
   expect([atoi(text) + 0, strtoll(text), strtoull(text)]).toEqual([int, long, unsigned]);
+});
+
+test('digits alone are read as with a blank before them, which takes the long way', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: fc.constantFrom(...'0123456789'), minLength: 1, maxLength: 22 }), (digits) => {
+      for (const read of [atoi, strtoll, strtoull]) expect(read(digits)).toBe(read(` ${digits}`));
+    }),
+  );
 });

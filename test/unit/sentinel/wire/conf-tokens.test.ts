@@ -44,6 +44,14 @@ describe('splitArgs', () => {
   test.each(LINES)('%j', (line, args) => {
     expect(splitArgs(line)).toEqual(args);
   });
+
+  test('a line without quotes is split like one with them', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...'ab\\# \t\n\r\v\f\u00a0') }), (line) => {
+        expect([...(splitArgs(line) ?? []), '']).toEqual(splitArgs(`${line} ''`));
+      }),
+    );
+  });
 });
 
 describe('quoteArg', () => {
