@@ -66,13 +66,16 @@ export class CopiesInTurn implements Checker {
 
   /**
    * What a node copies for another reason is another matter: its first copy, or one of the master of before. So is what another sentinel asked
-   * for a moment ago: a leader sees that with its next INFO. And the former master waits for nobody.
+   * for a moment ago: a leader sees that with its next INFO. And the former master waits for nobody. Nor does anybody for a node that is down
+   * for the one who asks: it may have died in its copy, and our order has cut the connection on which it could say that it lives.
    */
   #judgeAtOnce(host: SentinelHost, group: string, key: string): Verdict {
     for (const node of this.#forced.keys()) if (node.linkUp || !node.isRunning) this.#forced.delete(node);
     const copying = [...this.#forced].filter(([{ isSyncing, machine }, by]) => by === host.name && isSyncing && this.world.groupOf(machine.ip) === group);
-    const others = copying.map(([{ machine }]) => machine).filter(({ ip, port }) => `${ip}:${port}` !== key);
-    const parallelSyncs = host.state?.masters.get(group)?.parallelSyncs ?? 0;
+    const master = host.state?.masters.get(group);
+    const isDown = (name: string): boolean => (master?.replicas.get(name)?.sdownSinceMs ?? null) !== null;
+    const others = copying.map(([{ machine }]) => machine).filter(({ ip, port }) => `${ip}:${port}` !== key && !isDown(`${ip}:${port}`));
+    const parallelSyncs = master?.parallelSyncs ?? 0;
     if (others.length < parallelSyncs) return null;
     return `${host.name} asks ${key} of ${group} for a copy beside ${others.map(({ name }) => name).join(' ')}; parallel-syncs ${parallelSyncs}`;
   }
