@@ -65,14 +65,17 @@ export class CopiesInTurn implements Checker {
   }
 
   /**
-   * What a node copies for another reason is another matter: its first copy, or one of the master of before. So is what another sentinel asked
+   * What a node copies for another reason is another matter: its first copy, or one of a master of before that it still follows. So is what another sentinel asked
    * for a moment ago: a leader sees that with its next INFO. And the former master waits for nobody. Nor does anybody for a node that is down
    * for the one who asks: it may have died in its copy, and our order has cut the connection on which it could say that it lives.
    */
   #judgeAtOnce(host: SentinelHost, group: string, key: string): Verdict {
     for (const node of this.#forced.keys()) if (node.linkUp || !node.isRunning) this.#forced.delete(node);
-    const copying = [...this.#forced].filter(([{ isSyncing, machine }, by]) => by === host.name && isSyncing && this.world.groupOf(machine.ip) === group);
     const master = host.state?.masters.get(group);
+    const copying = [...this.#forced].filter(([node, by]) => {
+      const isOfMaster = node.master?.host === master?.address.ip && node.master?.port === master?.address.port;
+      return by === host.name && node.isSyncing && isOfMaster && this.world.groupOf(node.machine.ip) === group;
+    });
     const isDown = (name: string): boolean => (master?.replicas.get(name)?.sdownSinceMs ?? null) !== null;
     const others = copying.map(([{ machine }]) => machine).filter(({ ip, port }) => `${ip}:${port}` !== key && !isDown(`${ip}:${port}`));
     const parallelSyncs = master?.parallelSyncs ?? 0;
