@@ -75,6 +75,7 @@ export class World implements HostWatcher, NodeWatcher {
   /** REMOVEs whose `-monitor` waits in a sentinel's queue, by sentinel and group. */
   readonly #removals = new Map<string, number>();
   #lastValue = 0;
+  #hasForgottenDebts = false;
 
   constructor(
     readonly core: Core,
@@ -188,6 +189,11 @@ export class World implements HostWatcher, NodeWatcher {
   get isForgetful(): boolean {
     const { faults, meddling } = this.options;
     return faults.includes('wipeSentinel') || meddling?.kinds.some((kind) => kind === 'reset' || kind === 'remonitor') === true;
+  }
+
+  /** An operator had a sentinel forget who owes a full copy: what a node has beyond its master stays there then. */
+  get hasForgottenDebts(): boolean {
+    return this.#hasForgottenDebts;
   }
 
   /** Nobody knows the last configuration of some group any more, because those who did were made to forget it. */
@@ -317,6 +323,7 @@ export class World implements HostWatcher, NodeWatcher {
     if (effect.kind === 'event' && effect.name === '-monitor') this.#countRemoval(host, masterInEvent(effect), -1);
     if (effect.kind === 'event' && effect.level !== 'debug') this.trace.add(host.name, `${effect.name} ${effect.payload}`);
     else if (effect.kind === 'log' && effect.level !== 'debug') this.trace.add(host.name, `# ${effect.text}`);
+    if (effect.kind === 'log' && effect.text.includes('still owe a full copy')) this.#hasForgottenDebts = true;
     else if (effect.kind === 'send' && effect.argv[0] === 'SENTINEL') this.trace.add(host.name, effect.argv.join(' '));
     for (const checker of this.#watchEffects) heed(checker, checker.carriedOut?.(host, effect));
   }

@@ -7,7 +7,6 @@
  */
 import type { Effect, Input } from '../../../src/sentinel/index.js';
 import type { Address } from '../../../src/sentinel/wire/address.js';
-import { formatAddress } from '../../../src/sentinel/wire/address.js';
 import type { RedisNode } from '../redis-node.js';
 import type { SentinelHost } from '../sentinel-host.js';
 import type { World } from '../world.js';
@@ -22,8 +21,8 @@ export class CopiesInTurn implements Checker {
   readonly #made = new Map<string, string>();
   /** When a node was last told to lead. */
   readonly #leftMs = new Map<RedisNode, number>();
-  /** Nodes whose history was broken, by whom, and whom they copy, until their link is up. */
-  readonly #forced = new Map<RedisNode, { readonly by: string; readonly of: string }>();
+  /** Nodes whose history was broken, and by whom, until their link is up. */
+  readonly #forced = new Map<RedisNode, string>();
   readonly #isJudged: boolean;
 
   constructor(readonly world: World) {
@@ -58,7 +57,7 @@ export class CopiesInTurn implements Checker {
     const asked = this.#asked.get(key);
     if (asked === undefined || this.#leftMs.get(node) !== nowMs) return null;
     this.#leftMs.delete(node);
-    this.#forced.set(node, { by: asked.by, of: formatAddress(target) });
+    this.#forced.set(node, asked.by);
     const what = `${key} under ${asked.epoch}`;
     const before = this.#made.get(what);
     this.#made.set(what, asked.by);
@@ -66,17 +65,19 @@ export class CopiesInTurn implements Checker {
   }
 
   /**
-   * What a node copies for another reason is another matter: its first copy, or one of the master of before (while it loads that, nobody can
-   * tell it anything else). So is what another sentinel asked for a moment ago: a leader sees that with its next INFO. And the former master
-   * waits for nobody.
+   * What a node copies for another reason is another matter: its first copy, or one of a master of before. So is what another sentinel asked
+   * for a moment ago: a leader sees that with its next INFO. And the former master waits for nobody. Nor does anybody for a node that is down
+   * for the one who asks: it may have died in its copy, and our order has cut the connection on which it could say that it lives.
    */
   #judgeAtOnce(host: SentinelHost, group: string, key: string): Verdict {
     for (const node of this.#forced.keys()) if (node.linkUp || !node.isRunning) this.#forced.delete(node);
     const master = host.state?.masters.get(group);
-    const copying = [...this.#forced].filter(([{ isSyncing, machine }, { by, of }]) => {
-      return by === host.name && isSyncing && this.world.groupOf(machine.ip) === group && master !== undefined && of === formatAddress(master.address);
+    const copying = [...this.#forced].filter(([node, by]) => {
+      const isOfMaster = node.master?.host === master?.address.ip && node.master?.port === master?.address.port;
+      return by === host.name && node.isSyncing && isOfMaster && this.world.groupOf(node.machine.ip) === group;
     });
-    const others = copying.map(([{ machine }]) => machine).filter(({ ip, port }) => `${ip}:${port}` !== key);
+    const isDown = (name: string): boolean => (master?.replicas.get(name)?.sdownSinceMs ?? null) !== null;
+    const others = copying.map(([{ machine }]) => machine).filter(({ ip, port }) => `${ip}:${port}` !== key && !isDown(`${ip}:${port}`));
     const parallelSyncs = master?.parallelSyncs ?? 0;
     if (others.length < parallelSyncs) return null;
     return `${host.name} asks ${key} of ${group} for a copy beside ${others.map(({ name }) => name).join(' ')}; parallel-syncs ${parallelSyncs}`;

@@ -11,7 +11,7 @@ import type { RedisNode } from '../redis-node.js';
 import type { SentinelHost } from '../sentinel-host.js';
 import type { World } from '../world.js';
 import type { Checker, Verdict } from './checker.js';
-import { masterInEvent, mastersOf } from './checker.js';
+import { masterInEvent, mastersOf, replicaInEvent } from './checker.js';
 
 interface Write {
   readonly group: string;
@@ -65,6 +65,7 @@ export class NoLostWrite implements Checker {
       const group = masterInEvent(effect);
       if (effect.name === '+odown') this.#stormy.add(group);
       if (effect.name === '-silent-failover-abort') this.#abort(`${host.name}/${group}`);
+      if (effect.name === '+convert-to-slave' && !this.world.awareHosts.includes(host)) this.#demotedByStock(replicaInEvent(effect).key);
     }
     for (const { name, silent } of mastersOf(host)) {
       const target = silent === null ? undefined : this.world.nodeAt(silent.targetAddress);
@@ -81,6 +82,17 @@ export class NoLostWrite implements Checker {
     for (const write of this.#pending.get(target) ?? []) write.excuse = 'aborted';
     this.#pending.delete(target);
     this.#openTargets.delete(target);
+  }
+
+  /**
+   * A peer that knows nothing of windows makes the promoted target a replica again, 4 hello periods behind the promotion. Its leader had died
+   * before it could name the configuration, and what is left of aware sentinels is no majority: the price of allow-mixed.
+   */
+  #demotedByStock(key: string): void {
+    for (const write of this.#writes.values()) {
+      const { ip, port } = write.node.machine;
+      if (write.local && `${ip}:${port}` === key && this.#openTargets.has(write.node)) write.excuse ??= 'demoted by a stock peer';
+    }
   }
 
   converged(): Verdict {

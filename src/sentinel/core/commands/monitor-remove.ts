@@ -10,6 +10,7 @@ import { integer, OK } from '../../wire/resp-value.js';
 import { createMaster } from '../instance.js';
 import type { SentinelState } from '../state.js';
 import { resetByCommand } from '../caution/last-known.js';
+import { forgetDebts } from '../silent/debts.js';
 import { removeMaster } from '../switch-master.js';
 import type { Turn } from '../turn.js';
 import { announce, persist } from '../turn.js';
@@ -45,6 +46,7 @@ function knownIp(state: SentinelState, host: string): string | null {
 
 export const remove = forMaster((turn, master) => {
   if (master.silent !== null) return refuse('ERR This master is in silent failover state, can not remove');
+  forgetDebts(turn, master);
   announce(turn, 'warning', '-monitor', master);
   removeMaster(turn, master);
   return savedOk();
@@ -55,6 +57,7 @@ export function reset(turn: Turn, [pattern = '']: readonly string[]): Outcome {
   const matching = found.filter((master) => master.silent === null);
   if (found.length > 0 && matching.length === 0) return refuse('ERR This master is in silent failover state, can not reset');
   for (const master of matching) {
+    forgetDebts(turn, master);
     resetByCommand(turn, master);
     announce(turn, 'warning', '+reset-master', master);
   }

@@ -18,7 +18,7 @@ import type { Master, NodeAddress, Peer, Replica, ResyncDebt } from '../state.js
 import { announcedHost, isDisconnected, refOf } from '../state.js';
 import type { SentinelState } from '../state.js';
 import type { Turn } from '../turn.js';
-import { announce, persist } from '../turn.js';
+import { announce, log, persist } from '../turn.js';
 import { rankOf } from './prepared.js';
 import { askStatus } from './ask-status.js';
 import type { StatusField } from './peer-status.js';
@@ -75,6 +75,13 @@ export function noteBelow(state: SentinelState, { silent, replicas, debts }: Mas
       if (above.some((address) => follows(state, address, replica))) silent.below.add(replica.key);
     }
   }
+}
+
+/** An operator has the master, or all its replicas, forgotten: nobody here will ask them for what they owe, and he should know. */
+export function forgetDebts(turn: Turn, master: Master): void {
+  if (master.debts.size === 0) return;
+  log(turn, 'warning', `${[...master.debts.keys()].join(', ')} still owe a full copy of ${master.name}: this sentinel will not ask them for it any more`);
+  master.debts.clear();
 }
 
 /** A copy that was asked of another process says nothing: the debt starts again when the master restarted, or is another node. */
