@@ -11,7 +11,7 @@ import type { LoadedConf } from '../../src/sentinel/wire/sentinel-conf.js';
 import { CopiesInTurn } from './checkers/copies-in-turn.js';
 import { EpochsNeverFall } from './checkers/epochs-never-fall.js';
 import type { Checker, Verdict } from './checkers/checker.js';
-import { masterInEvent } from './checkers/checker.js';
+import { masterInEvent, replicaInEvent } from './checkers/checker.js';
 import { NoBusyLoop } from './checkers/no-busy-loop.js';
 import { OdownNeedsQuorum } from './checkers/odown-needs-quorum.js';
 import { OneConfiguration } from './checkers/one-configuration.js';
@@ -48,6 +48,10 @@ export class Violation extends Error {
 
 /** 2001-09-09: a round number far from zero, since stock's code treats 0 as "never". */
 const START_MS = 1_000_000_000_000;
+
+function forgetsDebts(effect: Effect): boolean {
+  return effect.kind === 'log' && effect.text.includes('still owe a full copy');
+}
 
 export class World implements HostWatcher, NodeWatcher {
   readonly clock = new EventQueue(START_MS);
@@ -191,7 +195,10 @@ export class World implements HostWatcher, NodeWatcher {
     return faults.includes('wipeSentinel') || meddling?.kinds.some((kind) => kind === 'reset' || kind === 'remonitor') === true;
   }
 
-  /** An operator had a sentinel forget who owes a full copy: what a node has beyond its master stays there then. */
+  /**
+   * An operator had a sentinel forget who owes a full copy, or a stock peer, which never knew, promoted a debtor: what a node has beyond its
+   * master stays there then.
+   */
   get hasForgottenDebts(): boolean {
     return this.#hasForgottenDebts;
   }
@@ -301,8 +308,17 @@ export class World implements HostWatcher, NodeWatcher {
 
   stepped(host: SentinelHost, input: Input, effects: readonly Effect[]): void {
     this.steps++;
-    for (const effect of effects) if (effect.kind === 'event' && effect.name === '-monitor') this.#removed(host, masterInEvent(effect));
+    for (const effect of effects) {
+      if (effect.kind === 'event' && effect.name === '-monitor') this.#removed(host, masterInEvent(effect));
+      if (forgetsDebts(effect) || this.#isDebtorOfStockPeer(host, effect)) this.#hasForgottenDebts = true;
+    }
     for (const checker of this.#watchSteps) heed(checker, checker.stepped?.(host, input, effects));
+  }
+
+  #isDebtorOfStockPeer(host: SentinelHost, effect: Effect): boolean {
+    if (effect.kind !== 'event' || effect.name !== '+selected-slave' || this.awareHosts.includes(host)) return false;
+    const { group, key } = replicaInEvent(effect);
+    return this.awareHosts.some(({ state }) => state?.masters.get(group)?.debts.has(key) === true);
   }
 
   #removed(host: SentinelHost, group: string): void {
@@ -323,7 +339,6 @@ export class World implements HostWatcher, NodeWatcher {
     if (effect.kind === 'event' && effect.name === '-monitor') this.#countRemoval(host, masterInEvent(effect), -1);
     if (effect.kind === 'event' && effect.level !== 'debug') this.trace.add(host.name, `${effect.name} ${effect.payload}`);
     else if (effect.kind === 'log' && effect.level !== 'debug') this.trace.add(host.name, `# ${effect.text}`);
-    if (effect.kind === 'log' && effect.text.includes('still owe a full copy')) this.#hasForgottenDebts = true;
     else if (effect.kind === 'send' && effect.argv[0] === 'SENTINEL') this.trace.add(host.name, effect.argv.join(' '));
     for (const checker of this.#watchEffects) heed(checker, checker.carriedOut?.(host, effect));
   }

@@ -31,6 +31,7 @@ export class NoLostWrite implements Checker {
   readonly #targetOf = new Map<string, RedisNode>();
   readonly #stormy = new Set<string>();
   readonly #promotedLast = new Map<string, RedisNode>();
+  readonly #promotedAtMs = new Map<RedisNode, number>();
 
   constructor(readonly world: World) {}
 
@@ -55,6 +56,7 @@ export class NoLostWrite implements Checker {
 
   promoted(node: RedisNode, _by: Machine | null): Verdict {
     this.#pending.delete(node);
+    this.#promotedAtMs.set(node, node.nowMs());
     this.#promotedLast.set(this.world.groupOf(node.machine.ip) ?? '', node);
     return null;
   }
@@ -91,7 +93,8 @@ export class NoLostWrite implements Checker {
   #demotedByStock(key: string): void {
     for (const write of this.#writes.values()) {
       const { ip, port } = write.node.machine;
-      if (write.local && `${ip}:${port}` === key && this.#openTargets.has(write.node)) write.excuse ??= 'demoted by a stock peer';
+      if (`${ip}:${port}` !== key || !this.#openTargets.has(write.node)) continue;
+      if (write.local || write.atMs >= (this.#promotedAtMs.get(write.node) ?? Infinity)) write.excuse ??= 'demoted by a stock peer';
     }
   }
 

@@ -64,10 +64,18 @@ function claimantOf(state: SentinelState, master: Master, replica: Replica): str
 
 function isBack(state: SentinelState, master: Master, replica: Replica): boolean {
   const { masterHost, masterPort, roleReported } = replica;
+  if (isOwnerOurs(state, master, replica) && claimantOf(state, master, replica) === null) return true;
   if (roleReported === 'master') return pointsAt(state, master, replica.address);
   if (masterHost !== null && isOurs(state, master, masterHost, masterPort)) return true;
   const its = replicationIdOf(replica.infoText);
   return its !== null && its === replicationIdOf(master.infoText);
+}
+
+/** The node whose it was is one of our own by now: an operator took both out of the group and only one back, or a third was forgotten. */
+function isOwnerOurs(state: SentinelState, master: Master, replica: Replica): boolean {
+  const owner = master.caution.foreign.get(replica.key);
+  const isNamed = ({ address: { host, ip, port } }: Master | Replica): boolean => [host, ip].some((each) => formatAddress({ host: each, port }) === owner);
+  return [...master.replicas.values()].some((node) => node !== replica && pointsAt(state, node, master.address) && isNamed(node));
 }
 
 /** Whether a node that calls itself a replica follows this address. */
