@@ -3,7 +3,7 @@
  *
  * The primary is the elected one and no other, even when some node says `role:master` (publishing.md, rule 5).
  */
-import { formatAddress } from '../sentinel/wire/address.js';
+import { precedes } from '../sentinel/wire/address.js';
 import type { Address } from '../sentinel/wire/address.js';
 import { sameNode } from '../sentinel/core/hosts.js';
 import { isForeign } from '../sentinel/core/caution/foreign.js';
@@ -47,7 +47,7 @@ function replicasOf(state: Readonly<SentinelState>, master: Master): RouteReplic
     if (sameNode(replica.address, advertised) || !replica.announced || isForeign(master, replica)) continue;
     replicas.push({ address: shown(state, replica.address), healthy: isHealthy(replica) });
   }
-  return replicas.sort((a, b) => (formatAddress(a.address) < formatAddress(b.address) ? -1 : 1));
+  return replicas.sort((a, b) => (precedes(a.address, b.address) ? -1 : 1));
 }
 
 function isHealthy(replica: Replica): boolean {

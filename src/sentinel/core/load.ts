@@ -123,9 +123,11 @@ function confOf(state: Readonly<SentinelState>, master: Master): ConfMaster {
   });
   const current = currentMasterAddress(master);
   const promoted = promotedReplica(master);
+  const { host, port } = shown(current);
   return {
     name: master.name,
-    ...shown(current),
+    host,
+    port,
     quorum: master.quorum,
     downAfterMs: master.downAfterMs,
     failoverTimeoutMs: master.failoverTimeoutMs,

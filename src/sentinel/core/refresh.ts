@@ -28,7 +28,7 @@ import { announce, log, masterOf, persist } from './turn.js';
 export function applyInfo(turn: Turn, node: Master | Replica, text: string, askedMs: Millis): void {
   const master = masterOf(turn.state, node);
   if (master === undefined) return;
-  const idBefore = replicationIdOf(node.infoText);
+  const textBefore = node.infoText;
   node.infoText = text;
   const report = parseInfo(text);
   noteRunId(turn, node, report);
@@ -38,7 +38,7 @@ export function applyInfo(turn: Turn, node: Master | Replica, text: string, aske
   node.infoAskedMs = askedMs;
   noteRole(turn, node, report.role);
   noteBelow(turn.state, master);
-  noteOtherHistory(turn, node, idBefore);
+  noteOtherHistory(turn, node, textBefore);
   beCareful(turn, node, report);
   if (turn.state.tiltSinceMs === null) act(turn, master, node);
 }
@@ -145,9 +145,9 @@ function noteRole(turn: Turn, node: Master | Replica, role: 'master' | 'replica'
  *
  * Divergence D94: stock counts on, and makes the new master of a failover a replica again if it had been an old one a moment before.
  */
-function noteOtherHistory(turn: Turn, node: Master | Replica, idBefore: string | null): void {
+function noteOtherHistory(turn: Turn, node: Master | Replica, textBefore: string | null): void {
   if (node.kind === 'master' || node.roleReported !== 'master') return;
-  if (isOtherHistory(idBefore, replicationIdOf(node.infoText))) node.roleReportedMs = turn.now;
+  if (isOtherHistory(replicationIdOf(textBefore), replicationIdOf(node.infoText))) node.roleReportedMs = turn.now;
 }
 
 function act(turn: Turn, master: Master, node: Master | Replica): void {

@@ -26,3 +26,11 @@ export function parseAddress(text: string): Address | null {
 export function sameAddress(a: Address, b: Address): boolean {
   return a.port === b.port && (a.host === b.host || a.host.toLowerCase() === b.host.toLowerCase());
 }
+
+/** Whether the text of `a` stands before that of `b`. */
+export function precedes(a: Address, b: Address): boolean {
+  const isAlike = a.host.length === b.host.length && a.host.includes(':') === b.host.includes(':');
+  // The texts differ first where the hosts do: no need to make them.
+  if (isAlike && a.host !== b.host) return a.host < b.host;
+  return formatAddress(a) < formatAddress(b);
+}

@@ -237,9 +237,24 @@ function monitor({ globals, masters, refused: refusedNames }: Settings, args: re
   }
   if (masters.has(name)) return refused('Duplicate master name.');
   masters.set(name, {
-    ...{ name, host, port, quorum, downAfterMs: null, failoverTimeoutMs: null, parallelSyncs: 1 },
-    ...{ notificationScript: null, clientReconfigScript: null, authUser: null, authPass: null, masterRebootDownAfterMs: 0 },
-    ...{ renameCommands: new Map(), configEpoch: 0, leaderEpoch: 0, knownReplicas: [], knownSentinels: [], extra: new Map() },
+    name,
+    host,
+    port,
+    quorum,
+    downAfterMs: null,
+    failoverTimeoutMs: null,
+    parallelSyncs: 1,
+    notificationScript: null,
+    clientReconfigScript: null,
+    authUser: null,
+    authPass: null,
+    masterRebootDownAfterMs: 0,
+    renameCommands: new Map(),
+    configEpoch: 0,
+    leaderEpoch: 0,
+    knownReplicas: [],
+    knownSentinels: [],
+    extra: new Map(),
   });
   return APPLIED;
 }
