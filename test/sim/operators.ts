@@ -105,7 +105,10 @@ export class Operators {
     for (const node of this.world.nodesIn(group.name)) {
       const key = addressText(node);
       const isKnown = masters.some((master) => `${master.address.ip}:${master.address.port}` === key || master.replicas.has(key));
-      if (!isKnown && node.isRunning && !node.isLoading) node.follow(address);
+      if (isKnown || !node.isRunning || node.isLoading) continue;
+      // A window may have ended meanwhile, of which nobody could ask a copy of it: a partial one would lack those writes.
+      node.follow(null);
+      node.follow(address);
     }
   }
 
