@@ -100,6 +100,7 @@ export function createMaster(state: SentinelState, seed: MasterSeed, now: Millis
     candidacy: null,
     silent: null,
     silentEndedEpoch: 0,
+    windowDoneEpoch: 0,
     lastVoteMs: 0 as Millis,
     olderVotes: new Map(),
     givenUpEpoch: 0,

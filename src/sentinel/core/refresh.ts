@@ -17,7 +17,7 @@ import { makeAddress, sameHost } from './hosts.js';
 import { createReplica } from './instance.js';
 import { requestInfo } from './monitor.js';
 import { sendReplicaOf } from './reconfigure.js';
-import { followInDebt, noteBelow } from './silent/debts.js';
+import { followInDebt, noteBelow, oweWhoIsFound } from './silent/debts.js';
 import { isOtherHistory, replicationIdOf } from './replication-id.js';
 import { silentSettings } from './silent/settings.js';
 import type { Master, Replica } from './state.js';
@@ -87,6 +87,7 @@ function discoverReplicas(turn: Turn, master: Master, report: InfoReport): void 
     const replica = isKnown(master, address.host, address.ip, port) ? null : createReplica(turn.state, master, address, turn.now);
     if (replica === null) continue;
     announce(turn, 'notice', '+slave', replica);
+    oweWhoIsFound(turn, master, replica);
     found = true;
   }
   if (found) persist(turn);

@@ -230,6 +230,8 @@ export interface Master extends DataNode {
   silent: SilentState | null;
   /** The configEpoch that ended the last silent state; candidates that haven't named it get no vote. */
   silentEndedEpoch: Epoch;
+  /** The configuration by which the last window was done, if copies are owed for it; 0 = none since the start. */
+  windowDoneEpoch: Epoch;
   /** When the last vote was given to somebody else. */
   lastVoteMs: Millis;
   /** Votes for others that nothing had answered when the next one was given. */
@@ -321,6 +323,8 @@ export interface ResyncDebt {
   sinceMs: Millis;
   /** It was the master before: it goes first, and at once. */
   readonly formerMaster: boolean;
+  /** Listed by the new master and not known before: it may have copied all by itself. */
+  readonly foundLate: boolean;
   /** The former target of an abort: made read-only again in the same transaction. */
   readonly readOnly: boolean;
 }

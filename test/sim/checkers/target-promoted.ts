@@ -9,6 +9,7 @@
 import type { Effect, Input } from '../../../src/sentinel/index.js';
 import { whyNotEligible } from '../../../src/sentinel/index.js';
 import { millis } from '../../../src/time.js';
+import type { LoadedConf } from '../../../src/sentinel/wire/sentinel-conf.js';
 import type { RedisNode } from '../redis-node.js';
 import type { SentinelHost } from '../sentinel-host.js';
 import type { World } from '../world.js';
@@ -28,8 +29,25 @@ interface Window {
 export class TargetPromoted implements Checker {
   readonly name = 'I7 the target is promoted';
   readonly #windows = new Map<string, Window>();
+  /** What was last saved of a state, by sentinel and group: target and D. */
+  readonly #saved = new Map<string, string>();
+  /** The same of disks that are lost. The others may hear what their owners said of it later still, and can't know that they forgot it. */
+  readonly #lost = new Set<string>();
 
   constructor(readonly world: World) {}
+
+  saved(host: SentinelHost, conf: LoadedConf): Verdict {
+    for (const { name, extra } of conf.masters) {
+      const [target = '', doneEpoch = ''] = extra.get('silent-failover-state')?.split(' ') ?? [];
+      this.#saved.set(`${host.name}/${name}`, `${target} ${doneEpoch}`);
+    }
+    return null;
+  }
+
+  forgot(host: SentinelHost, group: string | null): void {
+    if (group !== null) return;
+    for (const { name } of this.world.options.groups) this.#lost.add(`${host.name}/${name} ${this.#saved.get(`${host.name}/${name}`) ?? ''}`);
+  }
 
   replaced(node: RedisNode): Verdict {
     const window = this.#windows.get(this.world.groupOf(node.machine.ip) ?? '');
@@ -57,6 +75,7 @@ export class TargetPromoted implements Checker {
     const silent = host.state?.masters.get(group)?.silent;
     if (silent == null) return null;
     const knowing = this.world.hosts.filter((each) => {
+      if (this.#lost.has(`${each.name}/${group} ${silent.target} ${silent.doneEpoch}`)) return true;
       const master = each.state?.masters.get(group);
       // A dead one: its file names the target as such, or as the master that it has become.
       if (master === undefined) return [silent.target, silent.target.replace(/:(\d+)$/, ' $1')].some((words) => each.disk.text.includes(words));

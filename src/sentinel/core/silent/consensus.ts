@@ -11,6 +11,7 @@ import { error, OK } from '../../wire/resp-value.js';
 import type { Hello, SilentHello } from '../../wire/hello.js';
 import { startElection } from '../failover.js';
 import { makeAddress, sameHost, sameNode } from '../hosts.js';
+import { createReplica } from '../instance.js';
 import { forceHello, NEVER, requestInfo, sayHello } from '../monitor.js';
 import type { Epoch, Master, NodeAddress, Peer, Replica, SentinelState } from '../state.js';
 import type { Turn } from '../turn.js';
@@ -38,7 +39,7 @@ export function enterAsInitiator(turn: Turn, master: Master, target: NodeAddress
 }
 
 function enter(turn: Turn, master: Master, target: NodeAddress, doneEpoch: Epoch, initiator: boolean): void {
-  const replica = replicaAt(master, target);
+  const replica = replicaAt(master, target) ?? learnOf(turn, master, target);
   const { silent } = master;
   if (silent !== null && sameNode(silent.targetAddress, target)) {
     silent.doneEpoch = doneEpoch;
@@ -79,6 +80,16 @@ function enter(turn: Turn, master: Master, target: NodeAddress, doneEpoch: Epoch
   master.failoverStartMs = 0 as Millis;
   persist(turn);
   forceHello(turn, master);
+}
+
+/**
+ * A peer of the same configuration names a replica that we do not know: we lost our disk, or it follows another replica by now, which no
+ * INFO of the master shows. Without us it might have no majority to end the state.
+ */
+function learnOf(turn: Turn, master: Master, target: NodeAddress): Replica | undefined {
+  const replica = createReplica(turn.state, master, target, turn.now) ?? undefined;
+  if (replica !== undefined) announce(turn, 'notice', '+slave', replica);
+  return replica;
 }
 
 export function replicaAt(master: Master, address: NodeAddress): Replica | undefined {
@@ -122,7 +133,7 @@ function mayEnter(turn: Turn, master: Master, peer: Peer, hello: Hello, heard: S
   if (heard.doneEpoch <= master.configEpoch) return false;
   if (silent !== null && heard.doneEpoch <= silent.doneEpoch) return false;
   if (silent !== null && silent.effective && !sameNode(silent.targetAddress, target)) return false;
-  if (replicaAt(master, target) === undefined || isFreshlyBorn(state, master, now)) return false;
+  if (sameNode(target, master.address) || isFreshlyBorn(state, master, now)) return false;
   if (master.failover !== null && master.failover.purpose !== 'prepare') return false;
   if (hasUnansweredVote(state, master, peer.runId, now) && master.leaderEpoch !== heard.doneEpoch - 1) return false;
   if (hasOlderUnansweredVote(master, peer.runId, heard.doneEpoch, now)) return false;

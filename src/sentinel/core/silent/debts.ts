@@ -14,7 +14,8 @@ import { sameHost, sameNode } from '../hosts.js';
 import { commandName, send } from '../instance.js';
 import { NEVER, requestInfo } from '../monitor.js';
 import { saysReplica, sendReplicaOf } from '../reconfigure.js';
-import type { Master, NodeAddress, Peer, Replica, ResyncDebt } from '../state.js';
+import { isOtherHistory, replicationIdOf } from '../replication-id.js';
+import type { Epoch, Master, NodeAddress, Peer, Replica, ResyncDebt } from '../state.js';
 import { announcedHost, isDisconnected, refOf } from '../state.js';
 import type { SentinelState } from '../state.js';
 import type { Turn } from '../turn.js';
@@ -46,18 +47,36 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
   // After a done, or a failover to the target: everybody else. After an abort the target has foreign writes, and who may have copied it.
   const replicas = [...master.replicas.values()].filter((replica) => !isForeign(master, replica) && (kind === 'done' || below.has(replica.key)));
   const debtors = [kind === 'done' ? master.address : targetAddress, ...replicas.map((replica) => replica.address)];
+  master.windowDoneEpoch = kind === 'done' ? epoch : 0;
   // Older debts that are not paid yet stay: an abort asks less of the others than a done before it. Nobody was asked about them in the window.
   for (const debt of master.debts.values()) debt.sinceMs = turn.now;
   for (const debtor of debtors) {
     if (sameNode(debtor, address)) continue;
     const key = formatAddress({ host: announcedHost(turn.state.settings, debtor) || debtor.host, port: debtor.port });
     master.debts.set(key, {
-      ...{ epoch, creditor: creditor?.runId ?? '', sinceMs: turn.now },
-      ...{ sentMs: 0 as Millis, executedMs: 0 as Millis, awayMs: 0 as Millis, othersPaidMs: 0 as Millis, movedMs: 0 as Millis },
+      ...newDebt(epoch, turn.now),
+      creditor: creditor?.runId ?? '',
       formerMaster: debtor === master.address,
       readOnly: kind === 'abort' && debtor === targetAddress,
     });
   }
+}
+
+export function newDebt(epoch: Epoch, now: Millis): ResyncDebt {
+  const never = 0 as Millis;
+  return {
+    ...{ epoch, creditor: '', sinceMs: now, sentMs: never, executedMs: never, awayMs: never, othersPaidMs: never, movedMs: never },
+    ...{ formerMaster: false, foundLate: false, readOnly: false },
+  };
+}
+
+/**
+ * The master lists a replica that we did not know when its window ended: it followed the target, where no sentinel sees it, and goes on in
+ * the stream that lacks the window's writes. Or it is new, and its own report will say that it has copied all.
+ */
+export function oweWhoIsFound(turn: Turn, master: Master, replica: Replica): void {
+  if (master.windowDoneEpoch === 0 || master.windowDoneEpoch !== master.configEpoch || master.silent !== null) return;
+  master.debts.set(replica.key, { ...newDebt(master.configEpoch, turn.now), creditor: master.runId, foundLate: true });
 }
 
 /**
@@ -254,10 +273,12 @@ function settle(turn: Turn, master: Master, replica: Replica): void {
 
 /**
  * Whoever sent the transaction knows from its reply that the node's history was broken: when its link is up after that, the copy
- * was a full one. Nobody else can see that: not in what the node says, and the master's count of copies may be another node's.
+ * was a full one. Nobody else can see that: not in what the node says, and the master's count of copies may be another node's. Of one that
+ * was found late its word is all there is.
  */
 function isPaid({ state }: Turn, master: Master, replica: Replica, debt: ResyncDebt): boolean {
-  if (debt.executedMs === 0 || replica.infoRefreshMs === null || replica.infoRefreshMs <= debt.executedMs) return false;
+  const hasCopied = debt.executedMs !== 0 || (debt.foundLate && !isOtherHistory(replicationIdOf(master.infoText), replicationIdOf(replica.infoText)));
+  if (!hasCopied || replica.infoRefreshMs === null || replica.infoRefreshMs <= debt.executedMs) return false;
   return follows(state, master.address, replica) && replica.masterLinkUp && hasNoSecondHistory(replica);
 }
 

@@ -11,6 +11,7 @@ import { formatAddress, parseAddress } from '../../wire/address.js';
 import { quoteArg, splitArgs } from '../../wire/sentinel-conf.js';
 import { isIpAddress } from '../../wire/ip.js';
 import type { Master, SentinelState, SilentState } from '../state.js';
+import { newDebt } from './debts.js';
 import { isFreshlyBorn } from './votes.js';
 
 export const STATE_KEY = 'silent-failover-state';
@@ -67,10 +68,7 @@ export function restoreSilent(master: Master, now: Millis): void {
   const debts = take(DEBTS_KEY);
   for (let at = 0; at + 2 < debts.length; at += 3) {
     const [key = '', epoch, readOnly] = debts.slice(at, at + 3);
-    master.debts.set(key, {
-      ...{ epoch: number(epoch) ?? 0, creditor: '', sentMs: millis(0), executedMs: millis(0), awayMs: millis(0), movedMs: millis(0), sinceMs: now },
-      ...{ othersPaidMs: millis(0), formerMaster: false, readOnly: readOnly === '1' },
-    });
+    master.debts.set(key, { ...newDebt(number(epoch) ?? 0, now), readOnly: readOnly === '1' });
   }
 }
 

@@ -2,6 +2,8 @@
  * May this node become the target of a silent failover, or be made the master now? The reason if not (section 1, errors).
  */
 import type { Millis } from '../../../time.js';
+import { sameHost } from '../hosts.js';
+import { isOtherHistory, replicationIdOf } from '../replication-id.js';
 import { isDisconnected } from '../state.js';
 import type { Master, Replica, SentinelState } from '../state.js';
 import { silentSettings } from './settings.js';
@@ -21,7 +23,14 @@ export function whyTargetNotReady(state: Readonly<SentinelState>, master: Readon
   if (master.debts.has(target.key)) return 'it still owes a full resynchronisation';
   if (target.syncInProgress) return 'its initial synchronisation is running';
   if (!target.masterLinkUp) return 'its replication link is down';
-  return whyLaggingOrReadOnly(master, target);
+  return whyOtherData(state, master, target) ?? whyLaggingOrReadOnly(master, target);
+}
+
+/** Another history can't be caught up with. And the copies that another replica gives are counted nowhere: nobody would see the window wiped. */
+function whyOtherData(state: Readonly<SentinelState>, master: Readonly<Master>, target: Readonly<Replica>): string | null {
+  const above = [...master.replicas.values()].find(({ address }) => target.masterPort === address.port && sameHost(state, address, target.masterHost ?? ''));
+  if (above !== undefined) return `it follows ${above.key}`;
+  return isOtherHistory(replicationIdOf(master.infoText), replicationIdOf(target.infoText)) ? 'it has another history than the master' : null;
 }
 
 function whyLaggingOrReadOnly(master: Readonly<Master>, target: Readonly<Replica>): string | null {
