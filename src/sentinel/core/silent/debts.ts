@@ -192,6 +192,19 @@ function isCopying(state: SentinelState, master: Master, replica: Replica, debt:
 }
 
 /**
+ * Who was told to copy and has not been seen to begin: the master will count that copy any moment, and would taint a window that opens now.
+ */
+export function whoIsAboutToCopy(master: Master, now: Millis): string | null {
+  for (const [key, debt] of master.debts) {
+    const replica = master.replicas.get(key);
+    if (replica === undefined || replica.sdownSinceMs !== null || now - debt.sentMs >= REPEAT_MS) continue;
+    const hasBegun = debt.executedMs !== 0 && replica.infoAskedMs > debt.executedMs && IN_PROGRESS.test(replica.infoText ?? '');
+    if (!hasBegun) return key;
+  }
+  return null;
+}
+
+/**
  * Not beside a failover. Nor in a window: a full copy from the original would taint it, and the end makes new debts. Nor before the master
  * has said which process it is: a copy of another one would have to be taken again.
  */
