@@ -63,7 +63,7 @@ export function hold(turn: Turn, master: Master, failover: Failover, promoted: R
   const leftMs = failover.stateSinceMs + maxPauseMs(master) - now;
   // Somebody was faster: what follows another node is no original any more.
   if (leftMs < 0 || master.roleReported === 'replica') return 'gaveUp';
-  if (isCaughtUp(turn, failover, promoted)) {
+  if (isCaughtUp(turn, master, failover, promoted)) {
     prolong(turn, master, failover);
     return 'caughtUp';
   }
@@ -100,8 +100,10 @@ export function keepHeld(turn: Turn, master: Master, failover: Failover, leftMs:
  * The replica has everything, and the original has taken nothing since: a pause was in force when its offset was read, and there
  * is time enough left in it for the long one to arrive. A leader that slept, or whose renewals were late, holds anew.
  */
-export function isCaughtUp(turn: Turn, failover: Failover, replica: Replica): boolean {
+export function isCaughtUp(turn: Turn, master: Master, failover: Failover, replica: Replica): boolean {
   const { heldOffset, heldUntilMs, lastPauseLengthMs } = failover;
+  // Offsets of two histories have nothing to do with each other.
+  if (isOtherHistory(replicationIdOf(master.infoText), replicationIdOf(replica.infoText))) return false;
   return heldOffset !== null && replica.replOffset >= heldOffset && turn.now < heldUntilMs - lastPauseLengthMs / 4;
 }
 

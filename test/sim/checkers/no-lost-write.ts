@@ -27,6 +27,9 @@ export class NoLostWrite implements Checker {
   readonly #writes = new Map<number, Write>();
   /** Local writes whose window has not ended, by target. */
   readonly #pending = new Map<RedisNode, Write[]>();
+  /** Those of a target that was told to lead, until its promotion is proved. */
+  readonly #unproved = new Map<RedisNode, Write[]>();
+  readonly #tainted = new Set<string>();
   readonly #openTargets = new Set<RedisNode>();
   readonly #targetOf = new Map<string, RedisNode>();
   readonly #stormy = new Set<string>();
@@ -55,6 +58,7 @@ export class NoLostWrite implements Checker {
   }
 
   promoted(node: RedisNode, _by: Machine | null): Verdict {
+    this.#unproved.set(node, this.#pending.get(node) ?? []);
     this.#pending.delete(node);
     this.#promotedAtMs.set(node, node.nowMs());
     this.#promotedLast.set(this.world.groupOf(node.machine.ip) ?? '', node);
@@ -66,6 +70,8 @@ export class NoLostWrite implements Checker {
       if (effect.kind !== 'event') continue;
       const group = masterInEvent(effect);
       if (effect.name === '+odown') this.#stormy.add(group);
+      if (effect.name === '+silent-failover-tainted') this.#tainted.add(`${host.name}/${group}`);
+      if (effect.name === '+silent-failover-done') this.#tainted.delete(`${host.name}/${group}`);
       if (effect.name === '-silent-failover-abort') this.#abort(`${host.name}/${group}`);
       if (effect.name === '+convert-to-slave' && !this.world.awareHosts.includes(host)) this.#demotedByStock(replicaInEvent(effect).key);
     }
@@ -84,6 +90,14 @@ export class NoLostWrite implements Checker {
     for (const write of this.#pending.get(target) ?? []) write.excuse = 'aborted';
     this.#pending.delete(target);
     this.#openTargets.delete(target);
+    if (this.#tainted.delete(hostAndGroup)) this.#takenBack(target);
+  }
+
+  /** A taint that is seen between NO ONE and the proof ends a done as an abort (step 3, section 5): what clients wrote there vanishes with it. */
+  #takenBack(target: RedisNode): void {
+    for (const write of this.#unproved.get(target) ?? []) write.excuse ??= 'aborted';
+    const sinceMs = this.#promotedAtMs.get(target) ?? Infinity;
+    for (const write of this.#writes.values()) if (write.node === target && write.atMs >= sinceMs) write.excuse ??= 'aborted';
   }
 
   /**

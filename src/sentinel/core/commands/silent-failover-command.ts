@@ -11,6 +11,7 @@ import { startElection } from '../failover.js';
 import { makeAddress, sameNode } from '../hosts.js';
 import { askStatus } from '../silent/ask-status.js';
 import { replicaAt, readiness } from '../silent/consensus.js';
+import { whoIsAboutToCopy } from '../silent/debts.js';
 import { fieldList } from '../silent/ending.js';
 import { majorityOf, rankOf } from '../silent/prepared.js';
 import { silentSettings } from '../silent/settings.js';
@@ -105,7 +106,8 @@ function whyPeersCannot(master: Master): string | null {
 }
 
 function whyNotPrepare(turn: Turn, master: Master, target: NodeAddress): string | null {
-  return whyNotNow(turn, master, target) ?? whyNotTarget(turn, master, target) ?? whyNoQuorum(turn, master) ?? whyListChanges(turn, master);
+  const unfit = whyNotNow(turn, master, target) ?? whyNotTarget(turn, master, target) ?? whyTaintedSoon(turn, master);
+  return unfit ?? whyNoQuorum(turn, master) ?? whyListChanges(turn, master);
 }
 
 function whyNotNow(turn: Turn, master: Master, target: NodeAddress): string | null {
@@ -117,6 +119,11 @@ function whyNotNow(turn: Turn, master: Master, target: NodeAddress): string | nu
   const mayBeAtWork = hasUnansweredVote(state, master, state.myId, now) || hasOlderUnansweredVote(master, state.myId, 1, now);
   if (mayBeAtWork && master.silent === null) return 'ERR Failover is already in progress';
   return null;
+}
+
+function whyTaintedSoon({ now }: Turn, master: Master): string | null {
+  const debtor = master.silent === null ? whoIsAboutToCopy(master, now) : null;
+  return debtor === null ? null : `ERR Slave status is not ready: ${debtor} is about to copy the master`;
 }
 
 function whyUnknownTarget(master: Master, target: NodeAddress): string | null {

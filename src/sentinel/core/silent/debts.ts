@@ -75,7 +75,7 @@ export function newDebt(epoch: Epoch, now: Millis): ResyncDebt {
  * the stream that lacks the window's writes. Or it is new, and its own report will say that it has copied all.
  */
 export function oweWhoIsFound(turn: Turn, master: Master, replica: Replica): void {
-  if (master.windowDoneEpoch === 0 || master.windowDoneEpoch !== master.configEpoch || master.silent !== null) return;
+  if (master.windowDoneEpoch === 0 || master.windowDoneEpoch !== master.configEpoch) return;
   master.debts.set(replica.key, { ...newDebt(master.configEpoch, turn.now), creditor: master.runId, foundLate: true });
 }
 
@@ -96,10 +96,10 @@ export function noteBelow(state: SentinelState, { silent, replicas, debts }: Mas
   }
 }
 
-/** An operator has the master, or all its replicas, forgotten: nobody here will ask them for what they owe, and he should know. */
+/** An operator has the master, or all its replicas, forgotten: only who is found again (below) will be asked for what it owes, and he should know. */
 export function forgetDebts(turn: Turn, master: Master): void {
   if (master.debts.size === 0) return;
-  log(turn, 'warning', `${[...master.debts.keys()].join(', ')} still owe a full copy of ${master.name}: this sentinel will not ask them for it any more`);
+  log(turn, 'warning', `${[...master.debts.keys()].join(', ')} still owe a full copy of ${master.name}: this sentinel forgets that`);
   master.debts.clear();
 }
 
@@ -189,6 +189,19 @@ function isCopying(state: SentinelState, master: Master, replica: Replica, debt:
   }
   if (debt.sentMs !== 0) return now - debt.sentMs < REPEAT_MS;
   return debt.formerMaster && replica.link.command !== null && now - debt.sinceMs < master.failoverTimeoutMs;
+}
+
+/**
+ * Who was told to copy and has not been seen to begin: the master will count that copy any moment, and would taint a window that opens now.
+ */
+export function whoIsAboutToCopy(master: Master, now: Millis): string | null {
+  for (const [key, debt] of master.debts) {
+    const replica = master.replicas.get(key);
+    if (replica === undefined || replica.sdownSinceMs !== null || now - debt.sentMs >= REPEAT_MS) continue;
+    const hasBegun = debt.executedMs !== 0 && replica.infoAskedMs > debt.executedMs && IN_PROGRESS.test(replica.infoText ?? '');
+    if (!hasBegun) return key;
+  }
+  return null;
 }
 
 /**

@@ -127,7 +127,7 @@ export function holdAndCatchUp(turn: Turn, master: Master, failover: Failover): 
   }
   if (leftMs < 0) return giveUp(turn, master, 'ERR Slave status is not ready: lag');
   keepHeld(turn, master, failover, leftMs);
-  if (isCaughtUp(turn, failover, target)) {
+  if (isCaughtUp(turn, master, failover, target)) {
     if (prolong(turn, master, failover)) cutClients(turn, master);
     failover.lastPollMs = turn.now;
     return promoteTarget(turn, master, failover, target);
