@@ -99,9 +99,6 @@ function kill(rig: Rig, words: Words): void {
   const withMachine = words.plain[1] === 'machine';
   if (rig.hosts.has(name)) rig.host(name).kill(withMachine);
   else rig.node(name).kill(withMachine);
-  if (words.plain[1] !== 'disk') return;
-  const { disk } = rig.host(name);
-  disk.text = disk.text.split('\n').filter((line) => !/^sentinel (?:myid|known-|\S*epoch|silent-)/.test(line)).join('\n');
 }
 
 function restart(rig: Rig, words: Words): void {
@@ -246,7 +243,7 @@ const COMMANDS: Readonly<Record<string, Command>> = {
   /** `cut s1 s2`: nothing gets through, both ways. */
   cut: (rig, words) => cut(rig, words, true),
   mend: (rig, words) => cut(rig, words, false),
-  /** `kill s1`, `kill s1 disk` (its file is as on the first day), `kill m1 machine` (power loss), `restart m1 empty`. */
+  /** `kill s1`, `kill m1 machine` (power loss), `restart m1 empty`. */
   kill,
   restart,
   /** `tick 5000`: milliseconds pass. `skip 5000`: the same, unseen. */

@@ -13,7 +13,7 @@ import { sentinelLines } from '../wire/sentinel-conf.js';
 import { createMaster, createPeer, createReplica } from './instance.js';
 import { defaultTunables, LIMITS } from './limits.js';
 import type { Master, NodeAddress, RunId, SentinelState, Settings } from './state.js';
-import { bornMsIn, restoreSilent, silentLines } from './silent/persisted.js';
+import { restoreSilent, silentLines } from './silent/persisted.js';
 import { announcedHost, currentMasterAddress, promotedReplica } from './state.js';
 
 /** What a state is made of besides the file. */
@@ -37,7 +37,7 @@ export function createState({ conf, freshId, seed, now }: Birth): SentinelState 
     previousMs: now,
     prng: createPrng(seed),
     silentCounters: { prepare: 0, done: 0, abort: 0 },
-    bornMs: globals.myId === null ? now : bornMsIn(conf.masters, now),
+    bornMs: globals.myId === null ? now : null,
     simulate: { crashAfterElection: false, crashAfterPromotion: false },
     connections: new Map(),
     nextConnectionId: 1,
@@ -145,6 +145,6 @@ function confOf(state: Readonly<SentinelState>, master: Master): ConfMaster {
       ...master.caution.lastKnown,
     ].map(shown),
     knownSentinels: [...master.peers.values()].map((peer) => ({ address: shown(peer.address), runId: peer.runId })),
-    extra: new Map([...master.extraSettings, ...silentLines(state, master)]),
+    extra: new Map([...master.extraSettings, ...silentLines(master)]),
   };
 }

@@ -388,8 +388,8 @@ export interface SentinelState {
   readonly prng: Prng;
   /** Of this process: silent failovers that became effective, and how they ended. */
   readonly silentCounters: { prepare: number; done: number; abort: number };
-  /** When our file had no id of ours, not longer than failover-timeout ago: a lost disk, or a new sentinel. */
-  bornMs: Millis | null;
+  /** The file had no id of ours: a lost disk, or a new sentinel. */
+  readonly bornMs: Millis | null;
   readonly simulate: { crashAfterElection: boolean; crashAfterPromotion: boolean };
   /** Which link and which end each living connection is. */
   readonly connections: Map<ConnectionId, { readonly link: Link; readonly channel: ChannelKind }>;

@@ -49,7 +49,10 @@ export class SilentVotes implements Checker {
   }
 
   started(host: SentinelHost): Verdict {
+    // Its new id is on disk after that: at another start it can't know any more that it had lost one. A line in the file that says so would
+    // keep a stock sentinel from reading it.
     if (this.#bornMs.get(host.name) === Number.POSITIVE_INFINITY) this.#bornMs.set(host.name, this.world.clock.nowMs);
+    else this.#bornMs.delete(host.name);
     for (const { name } of this.world.options.groups) {
       this.#endedAt.delete(`${host.name}/${name}`);
       this.#glanceAt(host, name).hadState = null;

@@ -96,17 +96,8 @@ export function replicaAt(master: Master, address: NodeAddress): Replica | undef
   return [...master.replicas.values()].find((replica) => sameNode(replica.address, address));
 }
 
-/** What the file says of our youth is there as long as it counts. */
-function growUp(turn: Turn): void {
-  const { state, now } = turn;
-  if (state.bornMs === null || [...state.masters.values()].some((master) => isFreshlyBorn(state, master, now))) return;
-  state.bornMs = null;
-  if (state.currentEpoch > 0) persist(turn);
-}
-
 /** A hello of a peer, after its first eight fields were applied like any other's. */
 export function considerSilentHello(turn: Turn, master: Master, peer: Peer, hello: Hello): void {
-  growUp(turn);
   peer.heardConfigEpoch = Math.max(peer.heardConfigEpoch, hello.configEpoch);
   if (hello.silent === null) {
     const wasReady = peer.silentHeard !== null;

@@ -3,36 +3,25 @@
  *
  * `sentinel silent-failover-state <master> <target> <D> <initiator> <effective> <target run id> <original run id> <sync_full>
  * <done pending> <since> <taint>` and `sentinel silent-failover-debts <master> <node> <epoch> <read-only> …`; `-` = not known.
- * `sentinel silent-failover-born <master> <since>`: who lost its disk is as young after a restart as before it.
  */
 import { millis } from '../../../time.js';
 import type { Millis } from '../../../time.js';
 import { formatAddress, parseAddress } from '../../wire/address.js';
 import { quoteArg, splitArgs } from '../../wire/sentinel-conf.js';
 import { isIpAddress } from '../../wire/ip.js';
-import type { Master, SentinelState, SilentState } from '../state.js';
+import type { Master, SilentState } from '../state.js';
 import { newDebt } from './debts.js';
-import { isFreshlyBorn } from './votes.js';
 
 export const STATE_KEY = 'silent-failover-state';
 export const DEBTS_KEY = 'silent-failover-debts';
-const BORN_KEY = 'silent-failover-born';
 
 /** The lines of a master, key → rest, as the state file's `extra` has them. */
-export function silentLines(state: Readonly<SentinelState>, master: Readonly<Master>): [string, string][] {
+export function silentLines(master: Readonly<Master>): [string, string][] {
   const lines: [string, string][] = [];
-  // Where there was no epoch yet, no vote was lost.
-  if (state.currentEpoch > 0 && isFreshlyBorn(state, master, state.previousMs)) lines.push([BORN_KEY, String(state.bornMs)]);
   if (master.silent !== null) lines.push([STATE_KEY, stateWords(master.silent).map(quoteArg).join(' ')]);
   const debts = [...master.debts].flatMap(([key, debt]) => [key, String(debt.epoch), flag(debt.readOnly)]);
   if (debts.length > 0) lines.push([DEBTS_KEY, debts.map(quoteArg).join(' ')]);
   return lines;
-}
-
-/** When this sentinel lost its disk, by its file; null = it did not, or that is long ago. */
-export function bornMsIn(masters: readonly { readonly extra: ReadonlyMap<string, string> }[], now: Millis): Millis | null {
-  const instants = masters.flatMap(({ extra }) => number(extra.get(BORN_KEY)) ?? []);
-  return instants.length === 0 ? null : (Math.min(now, ...instants) as Millis);
 }
 
 function stateWords(silent: SilentState): string[] {
@@ -64,7 +53,6 @@ export function restoreSilent(master: Master, now: Millis): void {
     return text === undefined ? [] : (splitArgs(text) ?? []);
   };
   restoreState(master, take(STATE_KEY), now);
-  take(BORN_KEY);
   const debts = take(DEBTS_KEY);
   for (let at = 0; at + 2 < debts.length; at += 3) {
     const [key = '', epoch, readOnly] = debts.slice(at, at + 3);
