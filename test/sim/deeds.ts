@@ -138,6 +138,7 @@ export class Deeds {
     if (!node.isRunning) return;
     this.#note(`somebody makes ${who} ${to === null ? 'a master' : `follow ${to}`}`);
     const target = to === null ? null : this.world.machineNamed(to);
+    if (target !== null) this.world.overwrites(node);
     node.follow(target === null ? null : { host: target.ip, port: target.port });
   }
 

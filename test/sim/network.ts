@@ -290,6 +290,7 @@ export class Network {
 function establish(socket: Socket): void {
   if (socket.state === 'closed') return socket.network.transmit(socket, { kind: 'end', reason: 'connection reset' });
   socket.state = 'open';
-  socket.ear?.up?.(socket.machine.ip);
+  // What waited for the connection goes first: replies are told apart by their order alone.
   for (const message of socket.unsent.splice(0)) socket.send(message);
+  socket.ear?.up?.(socket.machine.ip);
 }

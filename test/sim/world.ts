@@ -196,11 +196,21 @@ export class World implements HostWatcher, NodeWatcher {
   }
 
   /**
-   * An operator had a sentinel forget who owes a full copy, or a stock peer, which never knew, promoted a debtor: what a node has beyond its
-   * master stays there then.
+   * An operator had a sentinel forget who owes a full copy, or a stock peer, which never knew, promoted a debtor, or somebody has the master
+   * itself follow another node while copies are owed: what a node has beyond its master stays there then.
    */
   get hasForgottenDebts(): boolean {
     return this.#hasForgottenDebts;
+  }
+
+  /** Somebody has a node follow another one. */
+  overwrites(node: RedisNode): void {
+    const group = this.groupOf(node.machine.ip) ?? '';
+    const isOwed = this.hosts.some(({ state }) => {
+      const master = state?.masters.get(group);
+      return master !== undefined && master.debts.size > 0 && master.address.ip === node.machine.ip;
+    });
+    if (isOwed) this.#hasForgottenDebts = true;
   }
 
   /** Nobody knows the last configuration of some group any more, because those who did were made to forget it. */
@@ -218,6 +228,15 @@ export class World implements HostWatcher, NodeWatcher {
    */
   get isTornApart(): boolean {
     return this.isForgetful && this.options.groups.some(({ name }) => !this.#hangsTogether(name));
+  }
+
+  /** A node below another replica that no sentinel has ever heard of: its master was replaced before the first INFO that listed it. */
+  get hasUnlisted(): boolean {
+    return this.options.groups.some(({ name }) => this.nodesIn(name).some((node) => {
+      const above = node.master === null ? undefined : this.nodeAt(node.master);
+      const isKnown = this.hosts.some(({ state }) => state?.masters.get(name)?.replicas.has(`${node.machine.ip}:${node.machine.port}`) === true);
+      return !isKnown && above !== undefined && above.master !== null;
+    }));
   }
 
   #hangsTogether(group: string): boolean {

@@ -75,7 +75,8 @@ function isOwnAddress(state: SentinelState, master: Master, address: NodeAddress
   if (address.port !== announcedPort(state)) return false;
   const { announceIp } = state.settings;
   if (announceIp !== null) return announceIp === address.ip || announceIp === address.host;
-  for (const { link } of instancesOf(master)) if (link.command?.localIp === address.ip) return true;
+  // The connection that brings hellos may be up before the one for commands.
+  for (const { link } of instancesOf(master)) if (link.command?.localIp === address.ip || link.pubsub?.localIp === address.ip) return true;
   return false;
 }
 

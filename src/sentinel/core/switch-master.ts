@@ -12,6 +12,7 @@ import type { Ends } from './instance.js';
 import { closeEnds, closeLink, createReplica, handOver, instancesOf, releaseLink, takeEnds } from './instance.js';
 import { LIMITS } from './limits.js';
 import { ping, requestInfo } from './monitor.js';
+import { oweToDebtor } from './silent/debts.js';
 import type { Instance, Master, NodeAddress, Replica, SentinelState } from './state.js';
 import { announcedHost, promotedReplica } from './state.js';
 import type { Turn } from './turn.js';
@@ -41,6 +42,7 @@ export function switchAddress(turn: Turn, master: Master, target: NodeAddress): 
   const replicas = nodes.filter((address) => !sameNode(address, target));
   const foreign = [...master.caution.foreign];
   const former = master.address;
+  oweToDebtor(turn, master, target);
   const ends = [master, ...master.replicas.values()].filter((node) => isAnswering(turn.state, node, turn.now)).map(takeEnds);
   resetMaster(turn, master, true);
   forgetCaution(master);

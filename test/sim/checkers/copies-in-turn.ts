@@ -13,12 +13,25 @@ import type { World } from '../world.js';
 import type { Checker, Verdict } from './checker.js';
 import { replicaInEvent } from './checker.js';
 
+/**
+ * A copy that begins and ends between two reports of the node is seen by him alone who asked for it: in his next report of the node, a second
+ * later at most, which the others ask him for every second. A peer whose own turn comes in between can't know.
+ */
+const WORD_MS = 2_200;
+
+interface Asked {
+  readonly epoch: number;
+  readonly by: string;
+  /** When the one who asked last saw the node without its link. */
+  readonly awayMs: number;
+}
+
 export class CopiesInTurn implements Checker {
   readonly name = 'forced copies once and in turn';
   /** The configuration under which a node was last asked for a copy, and by whom. */
-  readonly #asked = new Map<string, { readonly epoch: number; readonly by: string }>();
-  /** By node and configuration: who had a copy made. */
-  readonly #made = new Map<string, string>();
+  readonly #asked = new Map<string, Asked>();
+  /** By node and configuration: who had a copy made, and when. */
+  readonly #made = new Map<string, { readonly by: string; readonly atMs: number }>();
   /** When a node was last told to lead. */
   readonly #leftMs = new Map<RedisNode, number>();
   /** Nodes whose history was broken, and by whom, until their link is up. */
@@ -37,7 +50,7 @@ export class CopiesInTurn implements Checker {
       const { group, key } = replicaInEvent(effect);
       const debt = host.state?.masters.get(group)?.debts.get(key);
       if (debt === undefined) continue;
-      this.#asked.set(key, { epoch: debt.epoch, by: host.name });
+      this.#asked.set(key, { epoch: debt.epoch, by: host.name, awayMs: debt.awayMs });
       const verdict = debt.formerMaster ? null : this.#judgeAtOnce(host, group, key);
       if (verdict !== null) return verdict;
     }
@@ -60,8 +73,9 @@ export class CopiesInTurn implements Checker {
     this.#forced.set(node, asked.by);
     const what = `${key} under ${asked.epoch}`;
     const before = this.#made.get(what);
-    this.#made.set(what, asked.by);
-    return before === undefined ? null : `${asked.by} has ${what} copy again, after ${before}`;
+    this.#made.set(what, { by: asked.by, atMs: nowMs });
+    if (before === undefined || (before.by !== asked.by && asked.awayMs < before.atMs && nowMs - before.atMs < WORD_MS)) return null;
+    return `${asked.by} has ${what} copy again, after ${before.by}`;
   }
 
   /**

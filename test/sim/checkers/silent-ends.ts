@@ -92,17 +92,18 @@ export class SilentEnds implements Checker {
       }
       const { doneEpoch, target } = silent;
       this.#before.set(`${host.name}/${master.name}`, { target, doneEpoch, original: `${master.address.ip}:${master.address.port}` });
-      const key = `${master.name}/${doneEpoch}`;
-      const known = this.#targets.get(key) ?? target;
-      this.#targets.set(key, known);
-      if (known !== target) return `D ${key} belongs to ${known} and, for ${host.name}, to ${target}`;
     }
     return null;
   }
 
   /** What a sentinel has only in its memory is heard by nobody, and dies with it. */
-  saved(_host: SentinelHost, conf: LoadedConf): Verdict {
-    for (const { name, configEpoch, host, port } of conf.masters) {
+  saved(by: SentinelHost, conf: LoadedConf): Verdict {
+    for (const { name, configEpoch, host, port, extra } of conf.masters) {
+      const [target, doneEpoch] = extra.get('silent-failover-state')?.split(' ') ?? [];
+      const key = `${name}/${doneEpoch}`;
+      const known = this.#targets.get(key) ?? target;
+      if (target !== undefined && known !== undefined) this.#targets.set(key, known);
+      if (known !== target && target !== undefined) return `D ${key} belongs to ${known} and, for ${by.name}, to ${target}`;
       let configurations = this.#configurations.get(name);
       if (configurations === undefined) this.#configurations.set(name, (configurations = new Map()));
       const address = `${host}:${port}`;

@@ -5,7 +5,8 @@
  * another failover, for whom it has voted, is at work; who lost its disk holds no state for failover-timeout.
  *
  * Exempt: candidates that are down or could not save, or were told to REMOVE the master; sentinels with different lists of each
- * other; what a restart forgets. Who lost its disk counts as what it last said it is: the others cannot know.
+ * other; what a restart forgets; a promise that ended early by a clock that jumped. Who lost its disk counts as what it last said it is: the
+ * others cannot know.
  */
 import type { Effect, Input, Master } from '../../../src/sentinel/index.js';
 import type { SentinelHost } from '../sentinel-host.js';
@@ -16,6 +17,8 @@ import { masterInEvent, mastersOf } from './checker.js';
 interface Vote {
   readonly epoch: number;
   readonly atMs: number;
+  /** By the clock of who voted. */
+  readonly ownMs: number;
 }
 
 /** A master as a sentinel held it after its last turn; `hadState` null: not looked at since the start. */
@@ -107,7 +110,9 @@ export class SilentVotes implements Checker {
 
   #whoseFailover(host: SentinelHost, master: Master): Verdict {
     for (const [leaderId, vote] of this.#votes.get(`${host.name}/${master.name}`) ?? []) {
-      if (leaderId === host.state?.myId || this.world.clock.nowMs - vote.atMs >= master.failoverTimeoutMs - 1_000) continue;
+      // The promise lasts by the clock of who gave it: one that jumped on sees its end too early.
+      const ageMs = Math.max(this.world.clock.nowMs - vote.atMs, host.nowMs() - vote.ownMs);
+      if (leaderId === host.state?.myId || ageMs >= master.failoverTimeoutMs - 1_000) continue;
       const leader = this.world.hosts.find((other) => other.state?.myId === leaderId);
       const theirs = leader?.machine.isPaused === true ? undefined : leader?.state?.masters.get(master.name);
       const failover = theirs?.failover;
@@ -125,7 +130,7 @@ export class SilentVotes implements Checker {
       if (leader === null || payload !== `${leader} ${leaderEpoch}`) continue;
       const key = `${host.name}/${name}`;
       const votes = this.#votes.get(key) ?? new Map<string, Vote>();
-      this.#votes.set(key, votes.set(leader, { epoch: leaderEpoch, atMs: this.world.clock.nowMs }));
+      this.#votes.set(key, votes.set(leader, { epoch: leaderEpoch, atMs: this.world.clock.nowMs, ownMs: host.nowMs() }));
       this.#cast.set(`${key}/${leaderEpoch} ${leader}`, silent !== null);
       const candidate = this.world.hosts.find((other) => other.state?.myId === leader);
       const theirs = candidate?.state?.masters.get(name);

@@ -29,24 +29,39 @@ interface Window {
 export class TargetPromoted implements Checker {
   readonly name = 'I7 the target is promoted';
   readonly #windows = new Map<string, Window>();
-  /** What was last saved of a state, by sentinel and group: target and D. */
-  readonly #saved = new Map<string, string>();
-  /** The same of disks that are lost. The others may hear what their owners said of it later still, and can't know that they forgot it. */
+  /** What was ever saved of states, by sentinel and group: target and D; and the highest configEpoch. */
+  readonly #saved = new Map<string, { readonly states: Set<string>; configEpoch: number }>();
+  /**
+   * The same of what was forgotten since: with the disk, or by a REMOVE after the state's end. The others may hear what those sentinels said
+   * of it later still (who was stopped meanwhile hears all of it, from the beginning), and can't know that they forgot it.
+   */
   readonly #lost = new Set<string>();
+  /** By sentinel and group: the highest configuration that it has forgotten. */
+  readonly #lostEpoch = new Map<string, number>();
 
   constructor(readonly world: World) {}
 
   saved(host: SentinelHost, conf: LoadedConf): Verdict {
-    for (const { name, extra } of conf.masters) {
-      const [target = '', doneEpoch = ''] = extra.get('silent-failover-state')?.split(' ') ?? [];
-      this.#saved.set(`${host.name}/${name}`, `${target} ${doneEpoch}`);
+    for (const { name, extra, configEpoch } of conf.masters) {
+      const key = `${host.name}/${name}`;
+      let saved = this.#saved.get(key);
+      if (saved === undefined) this.#saved.set(key, (saved = { states: new Set(), configEpoch: 0 }));
+      saved.configEpoch = Math.max(saved.configEpoch, configEpoch);
+      const [target, doneEpoch] = extra.get('silent-failover-state')?.split(' ') ?? [];
+      if (target !== undefined && doneEpoch !== undefined) saved.states.add(`${target} ${doneEpoch}`);
     }
     return null;
   }
 
   forgot(host: SentinelHost, group: string | null): void {
-    if (group !== null) return;
-    for (const { name } of this.world.options.groups) this.#lost.add(`${host.name}/${name} ${this.#saved.get(`${host.name}/${name}`) ?? ''}`);
+    for (const { name } of this.world.options.groups) {
+      const key = `${host.name}/${name}`;
+      const saved = this.#saved.get(key);
+      if (saved === undefined || (group !== null && group !== name)) continue;
+      for (const state of saved.states) this.#lost.add(`${key} ${state}`);
+      this.#lostEpoch.set(key, Math.max(this.#lostEpoch.get(key) ?? 0, saved.configEpoch));
+      this.#saved.delete(key);
+    }
   }
 
   replaced(node: RedisNode): Verdict {
@@ -75,7 +90,8 @@ export class TargetPromoted implements Checker {
     const silent = host.state?.masters.get(group)?.silent;
     if (silent == null) return null;
     const knowing = this.world.hosts.filter((each) => {
-      if (this.#lost.has(`${each.name}/${group} ${silent.target} ${silent.doneEpoch}`)) return true;
+      const key = `${each.name}/${group}`;
+      if (this.#lost.has(`${key} ${silent.target} ${silent.doneEpoch}`) || (this.#lostEpoch.get(key) ?? 0) >= silent.doneEpoch) return true;
       const master = each.state?.masters.get(group);
       // A dead one: its file names the target as such, or as the master that it has become.
       if (master === undefined) return [silent.target, silent.target.replace(/:(\d+)$/, ' $1')].some((words) => each.disk.text.includes(words));

@@ -6,11 +6,12 @@
 import { error } from '../../wire/resp-value.js';
 import type { RespValue } from '../../wire/resp-value.js';
 import { parseAddress } from '../../wire/address.js';
-import { whyNotCoordinated } from '../coordinated.js';
+import { maxPauseMs, whyNotCoordinated } from '../coordinated.js';
 import { startElection } from '../failover.js';
 import { makeAddress } from '../hosts.js';
 import { selectReplica, whyNotEligible } from '../promotion.js';
 import { replicaAt } from '../silent/consensus.js';
+import { hasUnansweredVote } from '../silent/votes.js';
 import type { Master, NodeAddress } from '../state.js';
 import { IN_TILT } from '../tilt.js';
 import type { Turn } from '../turn.js';
@@ -33,10 +34,18 @@ export function coordinatedFailover(turn: Turn, client: number, args: readonly s
   return null;
 }
 
+/**
+ * Somebody for whom we voted may hold the master's writes, until the replica has them and again until it leads. There is one pause per server:
+ * the end of his would end ours.
+ */
+function mayBeHeld({ state, now }: Turn, master: Master): boolean {
+  return now - master.lastVoteMs <= 2 * maxPauseMs(master) && hasUnansweredVote(state, master, state.myId, now);
+}
+
 function whyNot(turn: Turn, master: Master, target: NodeAddress | null): string | null {
   if (turn.state.tiltSinceMs !== null) return IN_TILT;
   if (master.silent !== null) return 'ERR Failover is already in progress';
-  if (master.failover !== null) return 'INPROG Failover already in progress';
+  if (master.failover !== null || mayBeHeld(turn, master)) return 'INPROG Failover already in progress';
   const obstacle = whyNotCoordinated(master);
   if (obstacle !== null) return `NOGOODPRIMARY ${obstacle}`;
   if (target === null) return selectReplica(turn.state, master, turn.now) === null ? 'NOGOODSLAVE No suitable replica to promote' : null;

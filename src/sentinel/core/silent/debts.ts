@@ -15,7 +15,7 @@ import { commandName, send } from '../instance.js';
 import { NEVER, requestInfo } from '../monitor.js';
 import { saysReplica, sendReplicaOf } from '../reconfigure.js';
 import { isOtherHistory, replicationIdOf } from '../replication-id.js';
-import type { Epoch, Master, NodeAddress, Peer, Replica, ResyncDebt } from '../state.js';
+import type { DataNode, Epoch, Master, NodeAddress, Peer, Replica, ResyncDebt } from '../state.js';
 import { announcedHost, isDisconnected, refOf } from '../state.js';
 import type { SentinelState } from '../state.js';
 import type { Turn } from '../turn.js';
@@ -44,22 +44,46 @@ export function createDebts(turn: Turn, master: Master, address: NodeAddress, ki
   const { targetAddress, below } = master.silent;
   const creditor = [...master.replicas.values(), master].find((node) => sameNode(node.address, address));
   const epoch = master.configEpoch;
+  // Who copied the target has the window's writes as the target has, in no stream: once it leads, all others lack them just as after a done.
+  const hasWindow = kind === 'done' || below.has(nodeKey(turn.state, address));
   // After a done, or a failover to the target: everybody else. After an abort the target has foreign writes, and who may have copied it.
-  const replicas = [...master.replicas.values()].filter((replica) => !isForeign(master, replica) && (kind === 'done' || below.has(replica.key)));
-  const debtors = [kind === 'done' ? master.address : targetAddress, ...replicas.map((replica) => replica.address)];
-  master.windowDoneEpoch = kind === 'done' ? epoch : 0;
+  const replicas = [...master.replicas.values()].filter((replica) => !isForeign(master, replica) && (hasWindow || below.has(replica.key)));
+  const debtors = [hasWindow ? master.address : targetAddress, ...replicas.map((replica) => replica.address)];
+  master.windowDoneEpoch = hasWindow ? epoch : 0;
   // Older debts that are not paid yet stay: an abort asks less of the others than a done before it. Nobody was asked about them in the window.
   for (const debt of master.debts.values()) debt.sinceMs = turn.now;
   for (const debtor of debtors) {
     if (sameNode(debtor, address)) continue;
-    const key = formatAddress({ host: announcedHost(turn.state.settings, debtor) || debtor.host, port: debtor.port });
-    master.debts.set(key, {
+    master.debts.set(nodeKey(turn.state, debtor), {
       ...newDebt(epoch, turn.now),
       creditor: creditor?.runId ?? '',
       formerMaster: debtor === master.address,
-      readOnly: kind === 'abort' && debtor === targetAddress,
+      readOnly: kind === 'abort' && sameNode(debtor, targetAddress),
     });
   }
+}
+
+/**
+ * A node that still owes its copy becomes the master (`address`), for want of a better one: it lacks the last window's writes, and whoever has
+ * them shares its history, so that a partial resync would leave him what no other node has. So all others owe a copy of it. Call it under the
+ * new configEpoch, before the switch.
+ */
+export function oweToDebtor(turn: Turn, master: Master, address: NodeAddress): void {
+  const { debts, configEpoch } = master;
+  if (!debts.delete(nodeKey(turn.state, address))) return;
+  for (const node of [master, ...master.replicas.values()]) {
+    if (sameNode(node.address, address) || (node.kind === 'replica' && isForeign(master, node))) continue;
+    const key = nodeKey(turn.state, node.address);
+    const older = debts.get(key);
+    // The end of a window has just made it.
+    if (older?.epoch === configEpoch) continue;
+    debts.set(key, { ...newDebt(configEpoch, turn.now), readOnly: older?.readOnly === true });
+  }
+  master.windowDoneEpoch = configEpoch;
+}
+
+function nodeKey(state: SentinelState, address: NodeAddress): string {
+  return formatAddress({ host: announcedHost(state.settings, address) || address.host, port: address.port });
 }
 
 export function newDebt(epoch: Epoch, now: Millis): ResyncDebt {
@@ -83,12 +107,17 @@ export function oweWhoIsFound(turn: Turn, master: Master, replica: Replica): voi
  * Notes who follows the target of a window, or somebody that does: it copies what is there, or may, and nothing that it says later tells. A
  * peer that knows nothing of the window re-points it meanwhile. A report from before an order of ours tells whom it followed then.
  */
-export function noteBelow(state: SentinelState, { silent, replicas, debts }: Master): void {
+export function noteBelow(state: SentinelState, master: Master): void {
+  const { silent, replicas, debts } = master;
   if (silent === null) return;
+  const own = nodeKey(state, master.address);
+  const addressOf = (key: string): NodeAddress | [] => (key === own ? master : replicas.get(key))?.address ?? [];
   const orderedMs = ({ key }: Replica): number => Math.max(debts.get(key)?.sentMs ?? 0, debts.get(key)?.movedMs ?? 0);
   for (let before = -1; before < silent.below.size; ) {
     before = silent.below.size;
-    const above = [silent.targetAddress, ...[...silent.below].flatMap((key) => replicas.get(key)?.address ?? [])];
+    const above = [silent.targetAddress, ...[...silent.below].flatMap(addressOf)];
+    // By hand, or a move that was cut off, the original itself.
+    if (above.some((address) => follows(state, address, master))) silent.below.add(own);
     for (const replica of replicas.values()) {
       if (replica.key === silent.target || replica.infoAskedMs < orderedMs(replica)) continue;
       if (above.some((address) => follows(state, address, replica))) silent.below.add(replica.key);
@@ -331,7 +360,7 @@ function hasNoSecondHistory(replica: Replica): boolean {
   return offset === undefined || offset === '-1';
 }
 
-function follows(state: SentinelState, address: NodeAddress, replica: Replica): boolean {
+function follows(state: SentinelState, address: NodeAddress, replica: DataNode): boolean {
   // A master's report names nobody to follow; what is remembered then is from before.
   if (replica.roleReported !== 'replica' || replica.masterHost === null) return false;
   return replica.masterPort === address.port && sameHost(state, address, replica.masterHost);

@@ -158,6 +158,10 @@ export function awaitTarget(turn: Turn, master: Master, failover: Failover): voi
     if (master.silent.taint !== null) return restartAs(turn, failover, 'silent_reassert');
     return concludeMove(turn, master, failover, target.address, 'done');
   }
+  // A master, but another process than at prepare: it has lost the window, and no proof will ever come.
+  if (target.roleReported === 'master' && target.runId !== '' && target.runId !== master.silent.targetRunId) {
+    return restartAs(turn, failover, 'silent_reassert');
+  }
   if (turn.now > failover.stateSinceMs + master.failoverTimeoutMs) {
     if (target.sdownSinceMs !== null || target.roleReported === 'replica') return restartAs(turn, failover, 'silent_reassert');
     failover.stateSinceMs = turn.now;
