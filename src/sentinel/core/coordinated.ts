@@ -7,13 +7,12 @@
 import { addMs } from '../../time.js';
 import type { Millis } from '../../time.js';
 import type { RespValue } from '../wire/resp-value.js';
-import { sameNode } from './hosts.js';
 import { commandName, send } from './instance.js';
 import { LIMITS } from './limits.js';
 import { requestInfo } from './monitor.js';
 import { sendReplicaOf } from './reconfigure.js';
 import { isOtherHistory, replicationIdOf } from './replication-id.js';
-import type { Failover, Master, Replica } from './state.js';
+import type { Failover, Master, Peer, Replica } from './state.js';
 import { isDisconnected, promotedReplica, refOf } from './state.js';
 import type { Turn } from './turn.js';
 import { log } from './turn.js';
@@ -28,8 +27,8 @@ const PAUSE_RENEW_MS = 1_000;
 const DEFAULT_MAX_PAUSE_MS = 5_000;
 /** Before Redis 6.2 there is no CLIENT PAUSE … WRITE; its INFO has no master_failover_state either. */
 const NEEDED_LINE = 'master_failover_state:';
-/** A switch that is younger than this is news: nobody can have made a still newer one that we missed. */
-const FRESH_SWITCH_MS = 10_000;
+/** The original's clients are cut when the peers that they may ask know the new configuration, and no later than this behind the promotion. */
+const PEERS_LEARN_MS = 20;
 
 /** How long writes may be held, ms (`sentinel coordinated-max-pause`). */
 export function maxPauseMs(master: Readonly<Master>): number {
@@ -160,14 +159,28 @@ export function noteHeldOffset(turn: Turn, failover: Failover, offset: number | 
 }
 
 /**
- * The old master of a manual failover is told at once: follow the new one, clients cut, pause lifted.
+ * The old master of a manual failover is told at once: follow the new one, clients cut, pause lifted. A held one takes no writes, and
+ * whoever is cut before all agents know asks one that sends him back.
  *
  * Divergence D50: stock leaves it a writable master for some 10 s more, and what it accepts meanwhile is lost.
  */
 export function demoteOriginal(turn: Turn, master: Master, failover: Failover, promoted: Replica): void {
-  if (!failover.forced && !failover.coordinated) return;
+  if (!owesDemotion(failover) || turn.now < demotionDueMs(master, failover)) return;
+  failover.originalTold = true;
   if (isDisconnected(master) || !sendReplicaOf(turn, master, promoted.address)) return;
   if (failover.lastPauseMs !== 0) unpause(turn, master);
+}
+
+/** Whether the original of this failover is still to be told. */
+export function owesDemotion({ forced, coordinated, originalTold }: Failover): boolean {
+  return (forced || coordinated) && !originalTold;
+}
+
+export function demotionDueMs(master: Master, failover: Failover): Millis {
+  const isHeld = failover.coordinated && failover.lastPauseMs !== 0;
+  const knows = (peer: Peer): boolean => peer.sdownSinceMs !== null || peer.heardConfigEpoch >= master.configEpoch;
+  const mayWait = isHeld && ![...master.peers.values()].every(knows);
+  return mayWait ? addMs(failover.stateSinceMs, PEERS_LEARN_MS) : failover.stateSinceMs;
 }
 
 /**
@@ -178,21 +191,4 @@ export function releaseAfterFailure(turn: Turn, master: Master, failover: Failov
   if (failover.lastPauseMs === 0) return;
   if (failover.state === 'wait_promotion' && promoted !== undefined && !isDisconnected(promoted)) sendReplicaOf(turn, promoted, master.address);
   unpause(turn, master);
-}
-
-/**
- * An old master seen as a master right after a switch that we heard of is demoted at once (its leader may have died in between).
- *
- * Divergence D51: stock waits 8 s, in case its own configuration is the outdated one. Here it is the newest news, or this
- * sentinel has been with the majority all the time, and the process is the very one that was the master before.
- */
-export function mayDemoteAtOnce(master: Readonly<Master>, replica: Readonly<Replica>, now: Millis): boolean {
-  const { published } = master;
-  if (published.previous === null || !sameNode(published.previous, replica.address)) return false;
-  // It has followed since the switch: a master again means that somebody promoted it, whose configuration is on its way.
-  if (replica.masterHost !== null) return false;
-  if (published.previousRunId === '' || replica.runId !== published.previousRunId || !published.trusted) return false;
-  // The same by its replication id: it was demoted and promoted in between, and nothing that we saw shows it.
-  if (isOtherHistory(published.previousReplicationId, replicationIdOf(replica.infoText))) return false;
-  return now < addMs(published.sinceMs, FRESH_SWITCH_MS);
 }

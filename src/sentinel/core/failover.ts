@@ -8,7 +8,9 @@ import { assert, assertNever, must } from '../../assert.js';
 import type { Millis } from '../../time.js';
 import { addMs } from '../../time.js';
 import { nextBelow } from '../../prng.js';
-import { demoteOriginal, hold, holdDueMs, isCoordinatedByDefault, liftPause, maxPauseMs, releaseAfterFailure, whyNotCoordinated } from './coordinated.js';
+import {
+  demoteOriginal, demotionDueMs, hold, holdDueMs, isCoordinatedByDefault, liftPause, maxPauseMs, owesDemotion, releaseAfterFailure, whyNotCoordinated,
+} from './coordinated.js';
 import { adoptEpoch, countVotes } from './election.js';
 import { awaitsReports, choiceDueMs } from './fresh-reports.js';
 import { sameNode } from './hosts.js';
@@ -138,6 +140,7 @@ function open(turn: Turn, master: Master, { purpose, target, client, forced, coo
     promoted: null,
     lastPollMs: 0 as Millis,
     orderedOn: null,
+    originalTold: false,
   };
   master.failoverStartMs = addMs(now, nextBelow(state.prng, LIMITS.startDesyncMs));
 }
@@ -324,7 +327,6 @@ export function observePromotion(turn: Turn, master: Master, promoted: Replica):
   if (turn.state.simulate.crashAfterPromotion) return crash(turn, 'after promotion');
   announce(turn, 'warning', '+failover-state-reconf-slaves', master);
   forceHello(turn, master);
-  demoteOriginal(turn, master, failover, promoted);
 }
 
 function crash(turn: Turn, when: string): void {
@@ -334,6 +336,7 @@ function crash(turn: Turn, when: string): void {
 
 function reconfigurationDueMs(state: SentinelState, master: Master, failover: Failover): Millis {
   let due = failover.stateSinceMs + master.failoverTimeoutMs + 1;
+  if (owesDemotion(failover)) due = Math.min(due, demotionDueMs(master, failover));
   for (const replica of master.replicas.values()) {
     if (replica.reconf === 'sent') due = Math.min(due, replica.reconfSentMs + state.tunables.replicaReconfTimeoutMs + 1);
   }
@@ -349,6 +352,7 @@ function reconfigurationDueMs(state: SentinelState, master: Master, failover: Fa
 function reconfigureReplicas(turn: Turn, master: Master, failover: Failover): void {
   const promoted = promotedReplica(master);
   if (promoted === undefined) return;
+  demoteOriginal(turn, master, failover, promoted);
   const others = [...master.replicas.values()].filter((replica) => replica !== promoted && !isForeign(master, replica));
 
   for (const replica of others) {
@@ -376,7 +380,7 @@ function reconfigureReplicas(turn: Turn, master: Master, failover: Failover): vo
 function detectEnd(turn: Turn, master: Master, failover: Failover, promoted: Replica, others: readonly Replica[]): void {
   const pending = others.some((replica) => replica.reconf !== 'done' && replica.sdownSinceMs === null && !saysMaster(replica, turn.now));
   const expired = turn.now > failover.stateSinceMs + master.failoverTimeoutMs;
-  if (pending && !expired && promoted.sdownSinceMs === null) return;
+  if ((pending || owesDemotion(failover)) && !expired && promoted.sdownSinceMs === null) return;
 
   if (expired && pending) announce(turn, 'warning', '+failover-end-for-timeout', master);
   announce(turn, 'warning', '+failover-end', master);

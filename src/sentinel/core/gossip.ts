@@ -11,7 +11,7 @@ import { adoptEpoch } from './election.js';
 import { makeAddress, sameHost, sameNode } from './hosts.js';
 import { LIMITS } from './limits.js';
 import { closeLink, createPeer, instancesOf, releaseLink } from './instance.js';
-import { announcedPort } from './monitor.js';
+import { announcedPort, sayHello } from './monitor.js';
 import { replicationIdOf } from './replication-id.js';
 import type { Master, NodeAddress, Peer, SentinelState } from './state.js';
 import { currentMasterAddress } from './state.js';
@@ -143,6 +143,8 @@ function adoptConfiguration(turn: Turn, master: Master, peer: Peer, hello: Hello
   if (ended?.kind === 'abort' && ended.advertised !== null) announceMove(turn, master, before, target);
   else announceSwitch(turn, master, host, port);
   switchAddress(turn, master, target);
+  // Its leader waits for that before it cuts the clients of the node that it held.
+  sayHello(turn, peer);
 }
 
 /** A failover under an epoch that the group has passed can't make a valid configuration any more (I2). */

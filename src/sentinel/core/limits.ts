@@ -65,6 +65,8 @@ export const LIMITS = {
   reconnectDelayMs: 100,
   /** So long behind a switch its leader is still at work on the nodes and opens their connections again at once. */
   afterSwitchMs: 1_000,
+  /** So long behind a switch its leader alone deals with the master of before. */
+  leaderActsMs: 50,
   /** The longest CLIENT PAUSE that any sentinel sends. */
   longestHoldMs: 30_000,
   /** The core wants to be woken at least this often, so that a jump of the clock is seen (TILT). */

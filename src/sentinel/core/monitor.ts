@@ -10,6 +10,7 @@ import { isIpAddress } from '../wire/ip.js';
 import type { SilentHello } from '../wire/hello.js';
 import { formatHello } from '../wire/hello.js';
 import type { RespValue } from '../wire/resp-value.js';
+import { isToBeSeenAgain } from './former-master.js';
 import { commandName, openConnection, send, sendOn } from './instance.js';
 import { LIMITS } from './limits.js';
 import type { ChannelKind, Instance, Link, Master, Replica, SentinelState } from './state.js';
@@ -132,6 +133,7 @@ export function infoPeriodMs(state: SentinelState, instance: Master | Replica): 
   if (isMoving) return Math.min(LIMITS.fastInfoPeriodMs, state.tunables.infoPeriodMs);
   if (instance.kind === 'master' && instance.caution.reborn !== null) return Math.min(LIMITS.fastInfoPeriodMs, state.tunables.infoPeriodMs);
   if (instance.kind === 'master' || master === undefined) return state.tunables.infoPeriodMs;
+  if (isToBeSeenAgain(master, instance)) return LIMITS.leaderActsMs;
   // Divergence D52: also right after a link broke, when it is down for 0 s and stock still waits its 10 s.
   const linkDown = instance.roleReported === 'replica' && !instance.masterLinkUp;
   const changing = master.odownSinceMs !== null || master.failover !== null || master.debts.size > 0;

@@ -196,6 +196,8 @@ export interface Failover {
   lastPollMs: Millis;
   /** The connection that the order to lead went out on. */
   orderedOn: ConnectionId | null;
+  /** The original was told whom to follow, or can't be (coordinated.ts). */
+  originalTold: boolean;
 }
 
 export interface Master extends DataNode {
