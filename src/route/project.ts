@@ -9,7 +9,7 @@ import { sameNode } from '../sentinel/core/hosts.js';
 import { isForeign } from '../sentinel/core/caution/foreign.js';
 import { advertisedAddress } from '../sentinel/core/silent/prepared.js';
 import type { Master, NodeAddress, Replica, SentinelState } from '../sentinel/core/state.js';
-import { announcedHost, isDisconnected } from '../sentinel/core/state.js';
+import { announcedHost } from '../sentinel/core/state.js';
 import type { Route, RouteReplica } from './route.js';
 
 /** The Route of a monitored master; null when no such master is known. */
@@ -50,6 +50,7 @@ function replicasOf(state: Readonly<SentinelState>, master: Master): RouteReplic
   return replicas.sort((a, b) => (precedes(a.address, b.address) ? -1 : 1));
 }
 
+/** A connection that was cut, as each move does, tells nothing of the node: only that it can't be opened again does. */
 function isHealthy(replica: Replica): boolean {
-  return replica.sdownSinceMs === null && !isDisconnected(replica) && replica.roleReported === 'replica' && replica.masterLinkUp;
+  return replica.sdownSinceMs === null && !replica.link.unreachable && replica.roleReported === 'replica' && replica.masterLinkUp;
 }

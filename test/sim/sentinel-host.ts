@@ -152,8 +152,8 @@ export class SentinelHost {
     const deadline = this.core.nextDeadline(this.state);
     if (!(deadline > now)) this.watcher.broken(this, `nextDeadline ${deadline - now} ms from now after ${input.kind}: a busy loop`);
     this.#setTimer(this.network.clock.nowMs + Math.max(1, Math.ceil(deadline - now)));
-    // A Route stands right behind what its step persists, as in runtime/sentinel.ts.
-    const barrier = effects.findLastIndex((effect) => effect.kind === 'persist') + 1;
+    // A Route stands right behind the write that covers its step, as in runtime/sentinel.ts.
+    const barrier = effects.findIndex((effect) => effect.kind === 'persist') + 1;
     for (const effect of effects.slice(0, barrier)) this.#enqueue(effect);
     for (const master of this.state.touched) this.#noteRoute(this.state, master);
     for (const effect of effects.slice(barrier)) this.#enqueue(effect);

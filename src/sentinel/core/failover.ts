@@ -353,6 +353,8 @@ function reconfigureReplicas(turn: Turn, master: Master, failover: Failover): vo
   const promoted = promotedReplica(master);
   if (promoted === undefined) return;
   demoteOriginal(turn, master, failover, promoted);
+  // Clients wait for the original alone.
+  if (owesDemotion(failover)) return;
   const others = [...master.replicas.values()].filter((replica) => replica !== promoted && !isForeign(master, replica));
 
   for (const replica of others) {
@@ -380,7 +382,7 @@ function reconfigureReplicas(turn: Turn, master: Master, failover: Failover): vo
 function detectEnd(turn: Turn, master: Master, failover: Failover, promoted: Replica, others: readonly Replica[]): void {
   const pending = others.some((replica) => replica.reconf !== 'done' && replica.sdownSinceMs === null && !saysMaster(replica, turn.now));
   const expired = turn.now > failover.stateSinceMs + master.failoverTimeoutMs;
-  if ((pending || owesDemotion(failover)) && !expired && promoted.sdownSinceMs === null) return;
+  if (pending && !expired && promoted.sdownSinceMs === null) return;
 
   if (expired && pending) announce(turn, 'warning', '+failover-end-for-timeout', master);
   announce(turn, 'warning', '+failover-end', master);

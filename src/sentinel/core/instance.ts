@@ -29,6 +29,7 @@ function createLink(owner: InstanceRef, now: Millis): Link {
     lastPingMs: NEVER_CONNECTED,
     lastPongMs: now,
     pubsubActivityMs: now,
+    unreachable: false,
     lastCommandTryMs: NEVER_CONNECTED,
     lastPubsubTryMs: NEVER_CONNECTED,
     silentAware: null,

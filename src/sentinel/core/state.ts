@@ -55,6 +55,8 @@ export interface Link {
   lastPingMs: Millis;
   lastPongMs: Millis;
   pubsubActivityMs: Millis;
+  /** The last attempt to connect failed. */
+  unreachable: boolean;
   /** Last attempts to connect. */
   lastCommandTryMs: Millis;
   lastPubsubTryMs: Millis;

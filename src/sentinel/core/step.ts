@@ -89,6 +89,7 @@ function start(turn: Turn): void {
 function connectionUp(turn: Turn, id: number, localIp: string): void {
   const end = turn.state.connections.get(id);
   const connection = end?.link[end.channel] ?? null;
+  if (end !== undefined) end.link.unreachable = false;
   if (connection !== null) connection.localIp = localIp;
   for (const owner of end?.link.owners ?? []) touch(turn, owner.master);
 }
@@ -99,6 +100,7 @@ function connectionDown(turn: Turn, id: number, reason: string): void {
   if (end === undefined || connection === null) return;
   forgetConnection(turn.state, connection);
   const wasUp = connection.localIp !== null;
+  if (!wasUp) end.link.unreachable = true;
   for (const owner of end.link.owners) {
     touch(turn, owner.master);
     const instance = addressee(turn.state, { kind: 'ping', instance: owner });

@@ -43,6 +43,7 @@ export function switchAddress(turn: Turn, master: Master, target: NodeAddress): 
   const foreign = [...master.caution.foreign];
   const former = master.address;
   oweToDebtor(turn, master, target);
+  const tries = [master, ...master.replicas.values()].map(triedOf);
   const ends = [master, ...master.replicas.values()].filter((node) => isAnswering(turn.state, node, turn.now)).map(takeEnds);
   resetMaster(turn, master, true);
   forgetCaution(master);
@@ -56,10 +57,19 @@ export function switchAddress(turn: Turn, master: Master, target: NodeAddress): 
     if (sameNode(address, former)) replica.heldUntilMs = addMs(turn.now, LIMITS.longestHoldMs);
   }
   goOn(turn, [master, ...master.replicas.values()], ends);
+  keepPace(turn, [master, ...master.replicas.values()], tries);
   // Whose they are has not changed with our master.
   for (const [key, owner] of foreign) if (master.replicas.has(key)) master.caution.foreign.set(key, owner);
   persist(turn);
 }
+
+interface Tried {
+  readonly address: NodeAddress;
+  readonly commandMs: Millis;
+  readonly pubsubMs: Millis;
+}
+
+const triedOf = ({ address, link }: Master | Replica): Tried => ({ address, commandMs: link.lastCommandTryMs, pubsubMs: link.lastPubsubTryMs });
 
 /** Up, and owing no answer for longer than it takes to give one. */
 function isAnswering({ tunables }: SentinelState, node: Master | Replica, now: Millis): boolean {
@@ -77,6 +87,17 @@ function goOn(turn: Turn, nodes: readonly (Master | Replica)[], kept: readonly E
     handOver(turn.state, node, ends);
     ping(turn, node);
     requestInfo(turn, node);
+  }
+}
+
+/** A connection that was cut a moment ago waits for its turn in the new record as it did in the old one (Divergence D99). */
+function keepPace({ state, now }: Turn, nodes: readonly (Master | Replica)[], tries: readonly Tried[]): void {
+  const latestMs = addMs(now, LIMITS.reconnectDelayMs - state.tunables.pingPeriodMs);
+  for (const { address, commandMs, pubsubMs } of tries) {
+    const node = nodes.find((each) => sameNode(each.address, address));
+    if (node === undefined) continue;
+    node.link.lastCommandTryMs = Math.min(commandMs, latestMs) as Millis;
+    node.link.lastPubsubTryMs = Math.min(pubsubMs, latestMs) as Millis;
   }
 }
 

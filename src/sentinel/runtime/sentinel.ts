@@ -146,9 +146,9 @@ export class Sentinel {
     const effects = step(this.state, input, this.#now());
     this.#noteLogLevel();
     const at = ++this.#steps;
-    // What a Route needs on disk is what its step persists: it stands right behind that, before events, logs and words to
-    // nodes, none of which clients wait for.
-    const barrier = effects.findLastIndex((effect) => effect.kind === 'persist') + 1;
+    // What a Route needs on disk is what its step persists, all of it by the first write, since the state is complete by then. It stands
+    // right behind that, before events, logs and words to nodes, none of which clients wait for.
+    const barrier = effects.findIndex((effect) => effect.kind === 'persist') + 1;
     for (const effect of effects.slice(0, barrier)) this.#work.push({ ...effect, step: at });
     for (const master of this.state.touched) this.#noteRoute(master, at);
     for (const effect of effects.slice(barrier)) this.#work.push({ ...effect, step: at });
