@@ -26,7 +26,10 @@ const WARN_PERIOD_MS = 60_000;
 /** A baseline that comes later may hide a copy from before it; then the peers must say what they saw. */
 const PROMPT_BASELINE_MS = 100;
 
-/** Looks at the last reports of original and target for a sign that the target lost writes. Once tainted, always tainted. */
+/**
+ * Looks at the last reports of original and target for a sign that the target lost writes. Once tainted, always tainted. In TILT, too: what
+ * nodes report depends on no clock, and peers that ask what we saw take our answer for all there is.
+ */
 export function judgeTaint(turn: Turn, master: Master): void {
   const { silent } = master;
   if (silent === null || silent.taint !== null) return;
@@ -70,7 +73,9 @@ function whyTaintedFromTheBegin(turn: Turn, master: Master, target: Replica | un
   const { silent } = master;
   if (silent === null || silent.targetSeen || target === undefined || (target.infoRefreshMs ?? 0) <= (silent.baselineMs ?? Infinity)) return null;
   silent.targetSeen = true;
-  silent.sawAll = silent.initiator && turn.now - silent.sinceMs <= PROMPT_BASELINE_MS;
+  // A clock that went back has shortened the wait.
+  const isPrompt = turn.state.tiltSinceMs === null && turn.now - silent.sinceMs <= PROMPT_BASELINE_MS;
+  silent.sawAll = silent.initiator && isPrompt;
   return target.masterLinkUp || target.roleReported === 'master' ? null : 'the target was not in step when the move began';
 }
 
@@ -119,7 +124,6 @@ export function watchDueMs(state: SentinelState, master: Master): Millis {
 export function watchSilentState(turn: Turn, master: Master): void {
   const { silent } = master;
   if (silent === null) return;
-  judgeTaint(turn, master);
   const target = silentTarget(master);
   const saysMaster = target !== undefined && target.roleReported === 'master' && target.sdownSinceMs === null;
   silent.promotedSinceMs = saysMaster ? (silent.promotedSinceMs ?? turn.now) : null;
