@@ -185,13 +185,13 @@ function showData(rig: Rig, words: Words): void {
   }
 }
 
-/** Every field of SILENT-FAILOVER status that says something. */
+/** Every field of SILENT-FAILOVER status that says something to a reader. */
 function showSilent(rig: Rig, words: Words): void {
   const name = word(words, 0);
   rig.host(name).command(['SENTINEL', 'SILENT-FAILOVER', MASTER_NAME, 'status'], (value) => {
     const texts = value.kind === 'array' ? value.items.map(replyText) : [replyText(value)];
     const pairs = texts.flatMap((text, index) => (index % 2 === 0 ? [[text, texts[index + 1] ?? ''] as const] : []));
-    const told = pairs.filter(([key, text]) => text !== '' && text !== '0' && !/-ms$|^rank$/.test(key));
+    const told = pairs.filter(([key, text]) => text !== '' && text !== '0' && !/-ms$|^rank$|^original-|^target-/.test(key));
     rig.print(name, `silent ${told.map(([key, text]) => `${key}=${text}`).join(' ')}`);
   });
 }

@@ -13,7 +13,7 @@ import { infoDueMs, NEVER, pingDueMs, publishDueMs, reconnect, reconnectDueMs, s
 import { prepareDueMs, resumePrepare } from './commands/silent-failover-command.js';
 import { effectiveDueMs, watchEffective } from './silent/consensus.js';
 import { debtsDueMs, payDebts } from './silent/debts.js';
-import { watchDueMs, watchSilentState } from './silent/watch.js';
+import { judgeTaint, watchDueMs, watchSilentState } from './silent/watch.js';
 import type { Instance, Master, SentinelState } from './state.js';
 import { judgeTrust, trustDueMs } from './trust.js';
 import type { Turn } from './turn.js';
@@ -23,6 +23,7 @@ export function passOver(turn: Turn, master: Master): void {
   // A failover may replace replicas while we walk: handle those that were there at the start.
   for (const instance of [...master.replicas.values(), ...master.peers.values()]) handleInstance(turn, instance);
   handleInstance(turn, master);
+  judgeTaint(turn, master);
   if (turn.state.tiltSinceMs === null) {
     judgeOdown(turn, master);
     resumePrepare(turn, master);

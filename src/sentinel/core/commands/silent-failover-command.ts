@@ -203,6 +203,9 @@ function statusOf(turn: Turn, master: Master): RespValue {
     ['resync-paid', [...master.paid].map(([key, epoch]) => `${key}@${epoch}`).join(',')],
     ['rank', String(rankOf(master, turn.state.myId))],
     ['auto-revert', silentSettings(master).autoRevert ? 'yes' : 'no'],
+    ['original-run-id', silent?.originalRunId ?? ''],
+    ['original-sync-full', silent?.originalSyncFull == null ? '' : String(silent.originalSyncFull)],
+    ['target-run-id', silent?.targetRunId ?? ''],
     ['not-ready', [...master.peers.values()].filter((peer) => silent !== null && peer.silentHeard === null).map(nameOf).join(',')],
   ];
   return array(fieldList(pairs));

@@ -11,7 +11,7 @@ import type { RespValue } from '../../wire/resp-value.js';
 import { startElection } from '../failover.js';
 import { commandName, send } from '../instance.js';
 import { NEVER, requestInfo } from '../monitor.js';
-import type { ElectionPurpose, Master, Peer, Replica, SentinelState } from '../state.js';
+import type { ElectionPurpose, Master, Peer, Replica, SentinelState, SilentState } from '../state.js';
 import { announcedHost, isDisconnected, refOf } from '../state.js';
 import type { Turn } from '../turn.js';
 import { announce, log, persist } from '../turn.js';
@@ -25,8 +25,14 @@ const PROMOTED_PROOF_MS = 1_000;
 const WARN_PERIOD_MS = 60_000;
 /** A baseline that comes later may hide a copy from before it; then the peers must say what they saw. */
 const PROMPT_BASELINE_MS = 100;
+const RESTARTED_ORIGINAL = 'the original restarted';
+const RESTARTED_TARGET = 'the target restarted';
+const FULL_RESYNC = 'the original gave a full resync, writes on the target may be lost';
 
-/** Looks at the last reports of original and target for a sign that the target lost writes. Once tainted, always tainted. */
+/**
+ * Looks at the last reports of original and target for a sign that the target lost writes. Once tainted, always tainted. In TILT, too: what
+ * nodes report depends on no clock, and peers that ask what we saw take our answer for all there is.
+ */
 export function judgeTaint(turn: Turn, master: Master): void {
   const { silent } = master;
   if (silent === null || silent.taint !== null) return;
@@ -56,11 +62,11 @@ function noteBaseline(turn: Turn, master: Master): void {
 function whyTainted(master: Master, target: Replica | undefined): string | null {
   const { silent } = master;
   if (silent === null) return null;
-  if (master.runId !== '' && master.runId !== silent.originalRunId) return 'the original restarted';
-  if (target !== undefined && target.runId !== '' && target.runId !== silent.targetRunId) return 'the target restarted';
+  if (master.runId !== '' && master.runId !== silent.originalRunId) return RESTARTED_ORIGINAL;
+  if (target !== undefined && target.runId !== '' && target.runId !== silent.targetRunId) return RESTARTED_TARGET;
   if (target?.syncInProgress === true) return 'the target is being resynchronised in full';
   if (master.syncFull !== null && silent.originalSyncFull !== null && master.syncFull > silent.originalSyncFull) {
-    return 'the original gave a full resync, writes on the target may be lost';
+    return FULL_RESYNC;
   }
   return null;
 }
@@ -70,7 +76,9 @@ function whyTaintedFromTheBegin(turn: Turn, master: Master, target: Replica | un
   const { silent } = master;
   if (silent === null || silent.targetSeen || target === undefined || (target.infoRefreshMs ?? 0) <= (silent.baselineMs ?? Infinity)) return null;
   silent.targetSeen = true;
-  silent.sawAll = silent.initiator && turn.now - silent.sinceMs <= PROMPT_BASELINE_MS;
+  // A clock that went back has shortened the wait.
+  const isPrompt = turn.state.tiltSinceMs === null && turn.now - silent.sinceMs <= PROMPT_BASELINE_MS;
+  silent.sawAll = silent.initiator && isPrompt;
   return target.masterLinkUp || target.roleReported === 'master' ? null : 'the target was not in step when the move began';
 }
 
@@ -119,7 +127,6 @@ export function watchDueMs(state: SentinelState, master: Master): Millis {
 export function watchSilentState(turn: Turn, master: Master): void {
   const { silent } = master;
   if (silent === null) return;
-  judgeTaint(turn, master);
   const target = silentTarget(master);
   const saysMaster = target !== undefined && target.roleReported === 'master' && target.sdownSinceMs === null;
   silent.promotedSinceMs = saysMaster ? (silent.promotedSinceMs ?? turn.now) : null;
@@ -135,6 +142,19 @@ export function watchSilentState(turn: Turn, master: Master): void {
   const patienceMs = Math.min(turn.state.tunables.electionTimeoutMs, master.failoverTimeoutMs) + nextBelow(turn.state.prng, 1_000);
   silent.nextTryMs = addMs(turn.now, patienceMs);
   startElection(turn, master, { purpose: wanted.purpose, target: null, client: null });
+}
+
+/**
+ * What a peer saw when its watch began, against what we saw later: its last reports may be from before a copy that our first ones show already,
+ * and by the time it sees that itself we have its answer.
+ */
+function whyTaintedSince(silent: SilentState, field: StatusField): string {
+  const [originalRunId, syncFull, targetRunId] = [field('original-run-id'), field('original-sync-full'), field('target-run-id')];
+  silent.originalRunId ||= originalRunId;
+  silent.targetRunId ||= targetRunId;
+  if (originalRunId !== '' && originalRunId !== silent.originalRunId) return RESTARTED_ORIGINAL;
+  if (targetRunId !== '' && targetRunId !== silent.targetRunId) return RESTARTED_TARGET;
+  return syncFull !== '' && Number(syncFull) < (silent.originalSyncFull ?? 0) ? FULL_RESYNC : '';
 }
 
 /** Ready peers that have not told yet what they saw of the window: who heard of it from others may have no baseline from before. */
@@ -163,14 +183,15 @@ function askAboutWindow(turn: Turn, master: Master): void {
   }
 }
 
-/** A peer's status: a window that it saw tainted is tainted for us, too. */
+/** A peer's status: a window that it saw tainted is tainted for us, too. Before our own baseline it is no answer yet: nothing to compare. */
 export function applyWindow(turn: Turn, master: Master, peer: Peer, field: StatusField): void {
   if (master.silent === null) return;
   const { silent } = master;
   if (field('target') !== silent.target || Number(field('done-epoch')) < silent.doneEpoch) return;
-  peer.windowToldEpoch = silent.doneEpoch;
-  if (field('tainted') === '' || silent.taint !== null) return;
-  silent.taint = field('tainted');
+  if (silent.originalSyncFull !== null) peer.windowToldEpoch = silent.doneEpoch;
+  const reason = field('tainted') || whyTaintedSince(silent, field);
+  if (reason === '' || silent.taint !== null) return;
+  silent.taint = reason;
   persist(turn);
   announce(turn, 'warning', '+silent-failover-tainted', master, silent.taint);
 }
