@@ -104,6 +104,7 @@ function awaitConvergence(world: World, limitMs: number, when: string, steadyMs:
     agreedSinceMs = agreed ? (agreedSinceMs ?? clock.nowMs) : null;
     if (agreedSinceMs !== null && clock.nowMs - agreedSinceMs >= steadyMs) return;
   }
+  if (world.writeToEmpty()) return awaitConvergence(world, limitMs, when, steadyMs);
   // Stock finds it no more either. A failover before all replicas are known is no part of the warm-up's question.
   if (steadyMs === 0 && world.hasUnlisted) throw new Accepted('a replica that nobody had heard of when its master was replaced');
   if (world.isTornApart) throw new Accepted('what was forgotten can not be found again');

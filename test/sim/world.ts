@@ -80,6 +80,7 @@ export class World implements HostWatcher, NodeWatcher {
   readonly #removals = new Map<string, number>();
   #lastValue = 0;
   #hasForgottenDebts = false;
+  #hasWrittenToEmpty = false;
 
   constructor(
     readonly core: Core,
@@ -228,6 +229,19 @@ export class World implements HostWatcher, NodeWatcher {
    */
   get isTornApart(): boolean {
     return this.isForgetful && this.options.groups.some(({ name }) => !this.#hangsTogether(name));
+  }
+
+  /**
+   * A sentinel holds a master for down because it is empty while a replica has data (D74), and too few know of that replica to agree. That
+   * lasts until somebody writes to the master, which clients do; a world that has gone quiet does it here, once. Whether it did.
+   */
+  writeToEmpty(): boolean {
+    const isEmpty = this.options.groups.map(({ name }) => this.hosts.some(({ state }) => state?.masters.get(name)?.caution.reborn?.kind === 'empty'));
+    if (this.#hasWrittenToEmpty || !this.isQuiet || !isEmpty.includes(true)) return false;
+    this.#hasWrittenToEmpty = true;
+    const each = this.writers.length / this.options.groups.length;
+    isEmpty.forEach((written, index) => (written ? this.writers[each * index]?.write() : undefined));
+    return true;
   }
 
   /** A node below another replica that no sentinel has ever heard of: its master was replaced before the first INFO that listed it. */

@@ -36,7 +36,7 @@ export class Writer {
   start(): void {
     this.network.clock.after(1 + this.draw.waitMs(this.options.meanGapMs), () => {
       if (!this.#isActive) return;
-      this.#write();
+      this.write();
       this.start();
     });
   }
@@ -46,7 +46,8 @@ export class Writer {
     this.#socket?.close();
   }
 
-  #write(): void {
+  /** One value, now. */
+  write(): void {
     const route = this.options.pinned && this.#target !== null ? this.#target : this.options.askRoute();
     if (route === null) return;
     if (this.#socket === null || this.#target === null || !sameAddress(route, this.#target)) this.#connect(route);
