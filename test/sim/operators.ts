@@ -117,9 +117,26 @@ export class Operators {
     if (master === undefined) return;
     // MONITOR with a replica's address, and nobody left who knows better.
     const isMistaken = master.configEpoch === 0 && this.world.nodeAt({ host: master.address.ip, port: master.address.port })?.master !== null;
-    if (isMistaken) return this.#order(host, ['REMOVE', group.name]);
+    if (isMistaken || this.#isOutvoted(host, group)) return this.#order(host, ['REMOVE', group.name]);
     const isSet = master.quorum === group.quorum && master.downAfterMs === group.downAfterMs && master.failoverTimeoutMs === group.failoverTimeoutMs;
     if (!isSet) this.#order(host, ['SET', group.name, ...settingsOf(this.world.options, group)]);
+  }
+
+  /**
+   * Two addresses in configuration 0, which no hello decides between: each sentinel says in its log that one of them is wrong. Whoever puts
+   * things right leaves the one that most of them name, or that leads a replica.
+   */
+  #isOutvoted(host: SentinelHost, group: GroupOptions): boolean {
+    const named = this.world.hosts.flatMap((each) => masterAt(each, group.name) ?? []);
+    const own = masterAt(host, group.name);
+    if (own === undefined || named.some(({ configEpoch }) => configEpoch !== 0)) return false;
+    const followed = this.world.nodesIn(group.name).flatMap(({ master }) => (master === null ? [] : `${master.host}:${master.port}`));
+    const count = (all: readonly string[], address: string): number => all.filter((each) => each === address).length;
+    const names = named.map(({ address }) => `${address.ip}:${address.port}`);
+    // One replica more decides between addresses that equally many name.
+    const weight = (address: string): number => count(names, address) * 100 + count(followed, address);
+    const best = [...names].sort().reduce((a, b) => (weight(b) > weight(a) ? b : a));
+    return best !== `${own.address.ip}:${own.address.port}`;
   }
 
   #meddleWith(kind: MeddlingKind, group: GroupOptions): void {

@@ -240,7 +240,10 @@ export class World implements HostWatcher, NodeWatcher {
     if (this.#hasWrittenToEmpty || !this.isQuiet || !isEmpty.includes(true)) return false;
     this.#hasWrittenToEmpty = true;
     const each = this.writers.length / this.options.groups.length;
-    isEmpty.forEach((written, index) => (written ? this.writers[each * index]?.write() : undefined));
+    // All of the group's, since some are pinned to another node.
+    isEmpty.forEach((written, index) => {
+      if (written) for (const writer of this.writers.slice(each * index, each * (index + 1))) writer.write();
+    });
     return true;
   }
 
