@@ -5,7 +5,7 @@ import { projectRoute } from '../../../src/route/project.js';
 import { sameRoute } from '../../../src/route/route.js';
 import { must } from '../../../src/assert.js';
 import { failoverOf } from '../sentinel/core/failover-of.js';
-import { createState } from '../../../src/sentinel/index.js';
+import { createState, step } from '../../../src/sentinel/index.js';
 import type { Master, SentinelState } from '../../../src/sentinel/index.js';
 import { loadSentinelConf } from '../../../src/sentinel/wire/sentinel-conf.js';
 import { millis } from '../../../src/time.js';
@@ -52,6 +52,24 @@ describe('projectRoute', () => {
     const { state, master } = fixture();
     must(master.replicas.get('10.0.0.2:6379'), 'replica').roleReported = 'master';
     expect(projectRoute(state, 'm1')?.primary?.host).toBe('10.0.0.1');
+  });
+
+  test('a replica is ill when it can not be connected to, not when a connection was cut', () => {
+    const { state, master } = fixture();
+    const replica = must(master.replicas.get('10.0.0.2:6379'), 'replica');
+    Object.assign(replica, { roleReported: 'replica', masterLinkUp: true });
+    const health = (): (boolean | undefined)[] => must(projectRoute(state, 'm1'), 'a Route').replicas.map(({ healthy }) => healthy);
+    step(state, { kind: 'wake' }, millis(1_000_100));
+    const open = must(replica.link.command, 'a connection on its way').id;
+    step(state, { kind: 'connectionUp', connection: open, localIp: '10.0.0.9' }, millis(1_000_110));
+    expect(health()).toEqual([true, false]);
+    step(state, { kind: 'connectionDown', connection: open, reason: 'cut' }, millis(1_003_000));
+    expect(replica.link.command).toBeNull();
+    expect(health()).toEqual([true, false]);
+    step(state, { kind: 'wake' }, millis(1_003_200));
+    const refused = must(replica.link.command, 'the next attempt').id;
+    step(state, { kind: 'connectionDown', connection: refused, reason: 'refused' }, millis(1_003_210));
+    expect(health()).toEqual([false, false]);
   });
 
   test('sameRoute sees every field but since', () => {
